@@ -1,0 +1,185 @@
+/* Bodies and events on their way to the dialect: JSON opened, repairs and faults counted, errors seen, and
+ * most events answered from a template without any of it. */
+#include "recorder/dissect/dialect.h"
+#include "recorder/dissect/jsonscan.h"
+
+#include <string.h>
+
+static void tell_api(struct answer *a, const struct dialect *d) {
+    if (a->dialect == d && a->asked) return;
+    a->dialect = d;
+    a->asked = true;
+    answer_text(a, F_api, d->name, strlen(d->name));
+}
+
+/* Counts what reading took. */
+static void note(struct answer *a, const struct json_doc *d) {
+    a->repairs += d->repairs;
+    if (d->too_large > 0) answer_loss(a, LOSS_number_too_large, d->too_large, 0);
+}
+
+/* What a scanner finds in a body that no parser may have. */
+static void scanned_request(struct answer *a, const char *method, const char *path, const char *p, size_t n) {
+    struct jsonscan s = jsonscan(p, n);
+    tell_api(a, dialect_of_request(method, path, NULL));
+    if (s.model) {
+        answer_text(a, F_model, s.model, s.n_model);
+        a->asked_model = true;
+    }
+    if (s.stream >= 0) answer_int(a, F_stream, s.stream);
+    if (s.max_tokens >= 0) answer_int(a, F_max_tokens, s.max_tokens);
+    if (s.messages >= 0) answer_int(a, F_messages, s.messages);
+    if (s.tools >= 0) answer_int(a, F_tools, s.tools);
+    if (s.prompts >= 0) answer_int(a, F_prompts, s.prompts);
+    answer_int(a, F_request_cut, 1);
+}
+
+/* Azure names the model in the path. */
+static void model_of_path(struct answer *a, const char *path) {
+    static const char before[] = "/deployments/";
+    const char *at = strstr(path, before);
+    if (!at || a->asked_model) return;
+    at += sizeof before - 1;
+    size_t n = strcspn(at, "/");
+    answer_text(a, F_model, at, n);
+    a->asked_model = n > 0;
+}
+
+void answer_take_request(struct answer *a, const char *method, const char *path, const char *p, size_t n,
+                         bool whole) {
+    struct json_doc d = {.verdict = JSON_BAD};
+    a->may_generate = strcmp(method, "POST") == 0;
+    if (whole) d = json_open(p, n);
+    note(a, &d);
+    if (d.verdict == JSON_OK) {
+        tell_api(a, dialect_of_request(method, path, d.root));
+        a->dialect->request(a, d.root);
+    } else if (n > 0 && (!whole || d.verdict == JSON_LARGE)) {
+        scanned_request(a, method, path, p, n);
+    } else {
+        tell_api(a, dialect_of_request(method, path, NULL));
+    }
+    model_of_path(a, path);
+    json_close(&d);
+}
+
+/* The body's shape wins over the request's path. */
+static void recognise(struct answer *a, const struct json *root) {
+    if (a->recognised || !a->may_generate || !json_is_object(root)) return;
+    const struct dialect *d = dialect_of_response(root);
+    if (!d) return;
+    a->recognised = true;
+    tell_api(a, d);
+}
+
+static bool is_error_name(const char *name) {
+    return strcmp(name, "error") == 0;
+}
+
+/* Errors of frameworks stand at the root: vLLM of before, FastAPI. */
+static void root_error(struct answer *a, const struct json *root) {
+    const char *object = json_text(json_get(root, "object"));
+    if (a->status >= 300 || (object && strcmp(object, "error") == 0)) {
+        const struct json *message = json_get(root, "message");
+        answer_error(a, json_text(message) ? message : json_get(root, "detail"), root);
+    }
+}
+
+static void errors(struct answer *a, const struct json *root, const char *name) {
+    const struct json *error = json_get(root, "error");
+    if (json_truthy(error))
+        answer_error(a, error, root);
+    else
+        root_error(a, root);
+    const char *object = json_text(json_get(root, "object"));
+    if (json_truthy(error) || is_error_name(name) || (object && strcmp(object, "error") == 0))
+        a->stream_error = true;
+}
+
+static bool is_done(const struct event *e) {
+    const char *p = e->data;
+    size_t n = e->n_data;
+    while (n > 0 && strchr(" \t\n", *p) && *p) p++, n--;
+    while (n > 0 && strchr(" \t\n", p[n - 1]) && p[n - 1]) n--;
+    return n == 6 && memcmp(p, "[DONE]", 6) == 0;
+}
+
+static bool from_template(struct answer *a, const struct event *e) {
+    struct tok_event says;
+    if (!template_match(&a->templates, e->data, e->n_data, &says)) return false;
+    if (says.what & TOK_REASONING)
+        a->reasoning_bytes += says.text_bytes;
+    else
+        a->text_bytes += says.text_bytes;
+    if (says.running > 0) answer_keep(a, F_output_tokens_told, says.running);
+    answer_event(a, &says);
+    return true;
+}
+
+/* Remembers an event that is plain but for its text, and numbers that change with each event. */
+static void learn(struct answer *a, const struct event *e) {
+    struct hole_path holes[] = {
+        {a->plain_path, HOLE_TEXT},
+        {"usage.completion_tokens", HOLE_RUNNING},
+        {"usage.total_tokens", HOLE_NUMBER},
+        {"choices.0.token_ids", HOLE_IDS},
+        {"created", HOLE_NUMBER},
+        {"obfuscation", HOLE_PADDING},
+    };
+    template_learn(&a->templates, e->data, e->n_data, holes, sizeof holes / sizeof *holes, &a->plain_event);
+}
+
+static void unread(struct answer *a, const struct event *e) {
+    answer_keep(a, F_body_unread_bytes, a->latest[F_body_unread_bytes] + (int64_t)e->wire_bytes);
+    answer_loss(a, LOSS_body_unread, 1, e->wire_bytes);
+}
+
+static void parsed(struct answer *a, const struct event *e) {
+    struct json_doc d = json_open(e->data, e->n_data);
+    note(a, &d);
+    a->plain_path = NULL;
+    if (d.verdict == JSON_OK) {
+        recognise(a, d.root);
+        errors(a, d.root, e->name);
+        a->dialect->chunk(a, d.root);
+        if (a->plain_path && !a->stream_error && d.repairs == 0 && d.too_large == 0) learn(a, e);
+    } else if (d.verdict == JSON_LARGE) {
+        unread(a, e);
+    } else if (!e->cut) {
+        a->bad_events++;
+        answer_loss(a, LOSS_bad_json, 1, e->n_data);
+        if (is_error_name(e->name)) a->stream_error = true;
+    }
+    json_close(&d);
+}
+
+void answer_take_event(struct answer *a, const struct event *e) {
+    /* what the end of the stream cut off is no event of the framing, but what it says is read */
+    if (!e->cut) a->events++;
+    a->wire_bytes = e->wire_bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)e->wire_bytes;
+    if (e->unread)
+        unread(a, e);
+    else if (!is_error_name(e->name) && from_template(a, e))
+        return;
+    else if (is_done(e))
+        a->done = true;
+    else
+        parsed(a, e);
+}
+
+void answer_take_body(struct answer *a, const char *p, size_t n, bool whole) {
+    struct json_doc d = {.verdict = JSON_BAD};
+    if (whole) d = json_open(p, n);
+    note(a, &d);
+    if (d.verdict == JSON_OK) {
+        recognise(a, d.root);
+        errors(a, d.root, "");
+        a->dialect->body(a, d.root);
+    } else if (d.verdict == JSON_LARGE) {
+        answer_keep(a, F_body_unread_bytes, (int64_t)n);
+        answer_loss(a, LOSS_body_unread, 1, n);
+    } else if (whole && n > 0) {
+        answer_loss(a, LOSS_bad_json, 1, n);
+    }
+    json_close(&d);
+}

@@ -1,0 +1,42 @@
+/* The body of a message: its content coding undone, then cut into events or collected whole.
+ *
+ * Knows neither JSON nor HTTP framing. Whatever cannot be decoded or kept is still counted. */
+#ifndef RECORDER_DISSECT_BODY_H
+#define RECORDER_DISSECT_BODY_H
+
+#include "recorder/dissect/coding.h"
+#include "recorder/dissect/ndjson.h"
+#include "recorder/dissect/sse.h"
+
+enum body_mode {
+    BODY_COUNTED, /* nothing but its size is of interest */
+    BODY_SNIFFED, /* its first byte will tell: events or whole */
+    BODY_WHOLE,
+    BODY_SSE,
+    BODY_NDJSON,
+};
+
+struct body {
+    enum body_mode mode;
+    struct pool *pool;
+    struct coding *coding;
+    event_fn *event; /* for modes with events */
+    void *ctx;
+    struct buf whole;
+    struct sse sse;
+    struct ndjson ndjson;
+    uint64_t wire_bytes; /* as fed */
+    uint64_t bytes;      /* decoded */
+    uint64_t unread;     /* of them neither collected nor read */
+    char why[48];        /* why it cannot be decoded, or empty */
+};
+
+/* Zeroed may be ended and freed. encoding: value of Content-Encoding, "" without one. */
+void body_begin(struct body *b, enum body_mode mode, const char *encoding, struct pool *pool, event_fn *event,
+                void *ctx);
+void body_feed(struct body *b, const char *p, size_t n);
+/* Hands on a last event; true: one was cut. What was collected stays in b->whole. */
+bool body_end(struct body *b, bool cut);
+void body_free(struct body *b);
+
+#endif

@@ -1,0 +1,34 @@
+/* An API as it is spoken over HTTP: how to know it and what its bodies say.
+ *
+ * A dialect is one struct of functions and one row in dialects.c. Rules are keyed on the presence of a field,
+ * never on an engine or a version. */
+#ifndef RECORDER_DISSECT_DIALECT_H
+#define RECORDER_DISSECT_DIALECT_H
+
+#include "recorder/dissect/answer.h"
+
+struct dialect {
+    const char *name; /* value of the fact api */
+    bool generates;   /* its requests are generations */
+    /* A request is in this dialect. body: NULL when it has none that is JSON. */
+    bool (*asked)(const char *path, const struct json *body);
+    /* A response's event or body is, by its shape. */
+    bool (*answered)(const struct json *root);
+    void (*request)(struct answer *a, const struct json *body);
+    void (*chunk)(struct answer *a, const struct json *root); /* an event of a stream */
+    void (*body)(struct answer *a, const struct json *root);  /* a whole response */
+};
+
+extern const struct dialect dialect_openai_chat, dialect_openai_completions, dialect_other;
+
+/* The dialect of a request; never NULL. */
+const struct dialect *dialect_of_request(const char *method, const char *path, const struct json *body);
+/* The dialect of a response by its shape; NULL: it does not say. */
+const struct dialect *dialect_of_response(const struct json *root);
+
+/* Facts that nearly every API's request has under the same names. */
+void dialect_common_request(struct answer *a, const struct json *body);
+/* The path ends with suffix, a slash at its end aside. */
+bool dialect_path_ends(const char *path, const char *suffix);
+
+#endif

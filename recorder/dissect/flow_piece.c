@@ -1,0 +1,297 @@
+/* What each piece of a flow means for its requests and its connection. */
+#include "recorder/dissect/flow.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+
+static const int64_t LATE_NS = 1000000; /* a read this much after the kernel's is a fact */
+static const int64_t HALF_CLOSE_NS =
+    1000000000; /* a client that goes on this long after its FIN only half closed */
+
+static void tell(struct flow *f, enum fact fact, int64_t v) {
+    trw_int(f->d->config.trw, f->id, fact, v);
+}
+
+/* -- loss */
+/* Bytes of a direction are missing: everything open is marked, and nothing is read before the next head. */
+static void lose(struct flow *f, enum dir dir, enum loss l, int64_t t0, int64_t t1, uint64_t count,
+                 uint64_t bytes) {
+    struct side *s = &f->side[dir];
+    if (s->deaf) return;
+    s->skipping = true;
+    s->in_head = false;
+    f->lossy = true;
+    f->d->config.shared->counts.loss[l] += count;
+    bool told = false;
+    for (struct exchange *x = f->first; x; x = x->next) {
+        if (x->over && x != f->up) continue;
+        exchange_lost(x, l, t0, t1, told ? 0 : count, told ? 0 : bytes);
+        told = true;
+    }
+    if (!told) trw_loss(f->d->config.trw, l, t0, t1, count, bytes, 0);
+}
+
+static void wrote(struct flow *f, uint64_t off, int64_t t_ns) {
+    struct exchange *first = flow_first_open(f);
+    for (struct exchange *x = f->first; x; x = x->next) {
+        if (!x->up_done || x->t_wrote || x->up_end > off || !x->up_end) continue;
+        x->t_wrote = t_ns;
+        exchange_forwarded(x, !first || x == first || x->over, 0);
+    }
+}
+
+/* What a piece says of messages whose bytes were lost: where the last one ended. */
+static void end_unseen(struct flow *f, const struct piece *p) {
+    if (p->end_at == NO_OFFSET) return;
+    if (p->dir == DIR_UP && f->up) {
+        exchange_request_end(f->up, p->t_ns, p->end_at);
+        f->up = NULL;
+    }
+    struct exchange *x = flow_first_open(f);
+    if (p->dir != DIR_DOWN || !x || !x->lost || x->tunnel) return;
+    x->down_end = x->down_head ? p->end_at : 0;
+    flow_end(f, x, &(struct exchange_end){p->t_ns, "complete", 0, false});
+}
+
+/* Goes on with the first head that the piece holds. */
+static void resync(struct flow *f, const struct piece *p, const char *bytes) {
+    struct side *s = &f->side[p->dir];
+    bool head = p->head_at != NO_OFFSET && p->head_at >= p->off && p->head_at - p->off < p->n_bytes;
+    if (!head || p->end_at == NO_OFFSET || p->end_at <= p->head_at) end_unseen(f, p);
+    if (!head) return;
+    s->skipping = false;
+    if (p->dir == DIR_UP && f->up) {
+        exchange_request_cut(f->up);
+        f->up = NULL;
+    }
+    struct exchange *x = flow_first_open(f);
+    if (p->dir == DIR_DOWN && x && x->lost && x->down_head)
+        flow_end(f, x, &(struct exchange_end){0, "lost", 0, false});
+    if (p->dir == DIR_DOWN) f->down = NULL;
+    http1_resync(s->http, p->head_at);
+    flow_read(f, (enum dir)p->dir, bytes + (p->head_at - p->off), p->n_bytes - (p->head_at - p->off));
+}
+
+/* -- data */
+static void stamp(struct exchange *x, const struct piece *p) {
+    if (!x) return;
+    if (p->flags & PIECE_KERNEL_TIME)
+        x->n_kernel++;
+    else
+        x->n_clock++;
+}
+
+static void on_data(struct flow *f, const struct piece *p, const char *bytes) {
+    struct side *s = &f->side[p->dir];
+    if (p->late_ns > LATE_NS)
+        trw_span(f->d->config.trw, f->id, F_late_read, p->t_ns, p->t_ns + p->late_ns, p->dir);
+    if (p->dir == DIR_DOWN) stamp(flow_first_open(f), p);
+    if (!s->deaf && !s->skipping && p->off > s->off)
+        lose(f, (enum dir)p->dir, LOSS_pieces_dropped, p->t_ns, p->t_ns, 1, p->off - s->off);
+    s->off = p->off + p->n_bytes + p->n_shed;
+    if (s->deaf) return;
+    if (s->skipping)
+        resync(f, p, bytes);
+    else if (p->n_bytes > 0)
+        flow_read(f, (enum dir)p->dir, bytes, p->n_bytes);
+    if (p->n_shed > 0) {
+        bool skipped = s->skipping;
+        lose(f, (enum dir)p->dir, LOSS_queue_full, p->t_ns, p->t_ns, 1, p->n_shed);
+        if (!skipped) end_unseen(f, p);
+    }
+    if (p->dir == DIR_UP) stamp(f->last && f->last->up_begin < s->off ? f->last : NULL, p);
+    if (p->dir == DIR_UP && p->t2_ns) wrote(f, s->off, p->t2_ns);
+}
+
+/* -- ends */
+/* When the client left, 0: it did not. A FIN is its leaving when nothing went on for long behind it. */
+static int64_t client_gone(const struct flow *f, const char **by) {
+    const struct side *s = &f->side[DIR_UP];
+    if (s->t_fin && (!s->t_reset || s->t_reset - s->t_fin < HALF_CLOSE_NS)) {
+        *by = s->t_reset ? "client_reset" : "client_fin";
+        return s->t_fin;
+    }
+    if (s->t_reset) *by = "client_reset";
+    return s->t_reset;
+}
+
+/* Whatever is open was cut at t_ns. A client that had left before is the reason. */
+static void cut(struct flow *f, int64_t t_ns, const char *by, int error) {
+    int64_t gone = client_gone(f, &by);
+    struct exchange *x = f->first;
+    for (; x; x = x->next) {
+        if (x->over || x->tunnel) continue;
+        int64_t left = gone > x->t_arrive ? gone : 0;
+        if (gone) answer_int(&x->a, F_t_client_gone_ns, left ? left : t_ns);
+        x->down_end = x->down_head ? f->side[DIR_DOWN].off : 0;
+        flow_end(f, x, &(struct exchange_end){left ? left : t_ns, by, error, false});
+    }
+}
+
+static void on_fin(struct flow *f, const struct piece *p) {
+    struct side *s = &f->side[p->dir];
+    s->t_fin = p->t_ns;
+    tell(f, p->dir == DIR_UP ? F_t_client_fin_ns : F_t_upstream_fin_ns, p->t_ns);
+    if (p->dir == DIR_UP) return;
+    if (!s->deaf && !s->skipping) http1_eof(s->http);
+    cut(f, p->t_ns, "upstream_fin", 0);
+}
+
+static void tell_after_end(struct flow *f, const char *what) {
+    struct exchange *x = f->last;
+    if (x && x->whole) answer_text(&x->a, F_after_end, what, strlen(what));
+}
+
+static void on_reset(struct flow *f, const struct piece *p) {
+    struct side *s = &f->side[p->dir];
+    bool client = p->dir == DIR_UP;
+    s->t_reset = p->t_ns;
+    tell(f, client ? F_t_client_reset_ns : F_t_upstream_reset_ns, p->t_ns);
+    if (p->value) tell(f, client ? F_client_errno : F_upstream_errno, p->value);
+    if (!flow_first_open(f)) tell_after_end(f, client ? "client_reset" : "upstream_reset");
+    cut(f, p->t_ns,
+        client                  ? "client_reset"
+        : p->value == ETIMEDOUT ? "upstream_timeout"
+                                : "upstream_reset",
+        (int)p->value);
+    if (client) f->side[DIR_UP].deaf = true;
+    f->side[DIR_DOWN].deaf = true; /* what still comes reaches nobody */
+}
+
+static void on_answered(struct flow *f, const struct piece *p) {
+    struct exchange *x;
+    f->side[DIR_DOWN].deaf = true;
+    while ((x = flow_first_open(f))) {
+        if (p->value) answer_int(&x->a, F_sent_status, p->value);
+        flow_end(f, x, &(struct exchange_end){p->t_ns, "refused", (int)p->value2, false});
+    }
+}
+
+static void on_delivered(struct flow *f, const struct piece *p) {
+    for (struct exchange *x = f->first, *next; x; x = next) {
+        next = x->next;
+        if (!x->over || x->delivered || x->down_end == 0 || x->down_end > p->off) continue;
+        x->delivered = true;
+        answer_int(&x->a, F_t_delivered_ns, p->t_ns);
+        if (!x->lingers && x->up_done) flow_free_exchange(f, x);
+    }
+}
+
+/* -- pauses */
+static void end_pause(struct flow *f, enum dir dir, int64_t from, int64_t to) {
+    struct side *s = &f->side[dir];
+    struct exchange *x = flow_first_open(f);
+    trw_span(f->d->config.trw, f->id, F_c_paused, from, to, dir);
+    if (dir == DIR_DOWN && x) trw_span(x->a.trw, x->a.id, F_paused, from, to, s->paused_bytes);
+    s->t_pause = 0;
+}
+
+/* -- connection */
+static void tell_text(struct flow *f, enum fact fact, const char *s) {
+    if (s && *s) trw_str(f->d->config.trw, f->id, fact, s, strlen(s));
+}
+
+/* The address without its port, which differs between a client's connections. */
+static void hash_peer(struct flow *f, const void *bytes, size_t n) {
+    struct sockaddr_in6 in6;
+    struct sockaddr_in in;
+    sa_family_t family;
+    if (n < sizeof family) return;
+    memcpy(&family, bytes, sizeof family);
+    if (family == AF_INET && n >= sizeof in) {
+        memcpy(&in, bytes, sizeof in);
+        keyhash(f->d->config.key, "client", &in.sin_addr, sizeof in.sin_addr, f->client);
+    } else if (family == AF_INET6 && n >= sizeof in6) {
+        memcpy(&in6, bytes, sizeof in6);
+        keyhash(f->d->config.key, "client", &in6.sin6_addr, sizeof in6.sin6_addr, f->client);
+    }
+}
+
+/* A flow whose beginning was not seen is read from the next head on. */
+static void resume(struct flow *f) {
+    f->lossy = true;
+    f->side[DIR_UP].skipping = f->side[DIR_DOWN].skipping = true;
+}
+
+static struct flow *on_open(struct dissect *d, const struct piece *p, const void *bytes) {
+    struct flow *f = flow_open(d, p->flow);
+    if (!f) return NULL;
+    trw_begin(d->config.trw, SUBJECT_C, f->id);
+    if (p->kind != PIECE_OPEN) {
+        resume(f);
+        return f;
+    }
+    tell(f, F_t_connect_ns, p->t_ns);
+    if (p->flags & PIECE_RESUMED) resume(f);
+    if (p->value >= 0 && (uint64_t)p->value < d->config.n_pairs) {
+        f->upstream = d->config.upstreams[p->value];
+        tell_text(f, F_c_listen, d->config.listens[p->value]);
+        tell_text(f, F_c_upstream, f->upstream);
+    }
+    hash_peer(f, bytes, p->n_bytes);
+    tell_text(f, F_c_client, f->client);
+    return f;
+}
+
+static void on_connected(struct flow *f, const struct piece *p) {
+    tell(f, F_t_upstream_start_ns, p->t2_ns);
+    tell(f, F_t_upstream_connected_ns, p->t_ns);
+    if (p->value) tell(f, F_connect_errno, p->value);
+}
+
+static const char *close_reason(const struct flow *f, bool stopped) {
+    if (stopped) return "stop";
+    if (f->side[DIR_DOWN].t_fin) return "upstream_fin";
+    return f->lossy ? "lost" : "stop";
+}
+
+static void end_flow(struct flow *f, int64_t t_ns, bool stopped) {
+    for (int dir = 0; dir < 2; dir++)
+        if (f->side[dir].t_pause) end_pause(f, (enum dir)dir, f->side[dir].t_pause, t_ns);
+    if (stopped) flow_end_all(f, &(struct exchange_end){t_ns, "stop", 0, false});
+    cut(f, t_ns, close_reason(f, stopped), 0);
+    flow_end_all(f, &(struct exchange_end){t_ns, "complete", 0, true}); /* tunnels */
+    while (f->first) flow_free_exchange(f, f->first);
+    tell(f, F_t_close_ns, t_ns);
+    tell(f, F_bytes_up, (int64_t)f->side[DIR_UP].off);
+    tell(f, F_bytes_down, (int64_t)f->side[DIR_DOWN].off);
+    trw_end(f->d->config.trw, SUBJECT_C, f->id);
+    flow_close(f);
+}
+
+void flow_stop(struct flow *f, int64_t now_ns) {
+    static const struct piece none = {.kind = PIECE_CLOSE};
+    f->now = &none;
+    end_flow(f, now_ns, true);
+}
+
+void flow_piece(struct dissect *d, const struct piece *p, const void *bytes) {
+    struct flow *f = flow_find(d, p->flow);
+    if (p->dir > DIR_DOWN) return;
+    if (!f) f = p->kind == PIECE_CLOSE ? NULL : on_open(d, p, bytes);
+    if (!f) return;
+    f->now = p;
+    f->n_pieces++;
+    switch ((enum piece_kind)p->kind) {
+    case PIECE_CONNECTED: on_connected(f, p); break;
+    case PIECE_DATA: on_data(f, p, bytes); break;
+    case PIECE_WROTE:
+        if (p->dir == DIR_UP) wrote(f, p->off, p->t_ns);
+        break;
+    case PIECE_FIN: on_fin(f, p); break;
+    case PIECE_RESET: on_reset(f, p); break;
+    case PIECE_PAUSE:
+        f->side[p->dir].t_pause = p->t_ns;
+        f->side[p->dir].paused_bytes = p->value;
+        break;
+    case PIECE_RESUME: end_pause(f, (enum dir)p->dir, p->t2_ns, p->t_ns); break;
+    case PIECE_DELIVERED: on_delivered(f, p); break;
+    case PIECE_ANSWERED: on_answered(f, p); break;
+    case PIECE_CLOSE: end_flow(f, p->t_ns, p->value == 1); return;
+    case PIECE_LOSS:
+        lose(f, (enum dir)p->dir, (enum loss)p->value, p->t_ns, p->t2_ns, p->off, (uint64_t)p->value2);
+        break;
+    default: break;
+    }
+}

@@ -1,0 +1,238 @@
+/* Its one hard idea: this process must outlive both its own disk and its parent. While the trace cannot be
+ * begun, pieces are taken and counted as not recorded, so that the ring never fills; when the forwarder is
+ * gone without a word, what it left in the ring is still recorded and the trace sealed. */
+#include "recorder/record.h"
+
+#include "recorder/dissect.h"
+#include "recorder/key.h"
+#include "recorder/output.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { POLL_MS = 5, DRAIN_BATCH = 4096 };
+#define SECOND_NS     1000000000LL
+#define REOPEN_NS     (10 * SECOND_NS)
+#define LATE_PIECE_NS SECOND_NS
+
+struct recorder {
+    const struct record_config *c;
+    struct trw *trw;
+    struct dissect *dissect;
+    uint8_t key[KEY_BYTES];
+    int fd;         /* of the trace being written, -1: none */
+    unsigned parts; /* files begun by this process */
+    int64_t next_open_ns, next_stats_ns;
+    int64_t unrecorded_from_ns; /* since when pieces are dropped for want of a trace; 0: they are not */
+    uint64_t unrecorded_pieces, unrecorded_bytes;
+};
+
+static int64_t now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * SECOND_NS + t.tv_nsec;
+}
+
+static int64_t cpu_ns(int who) {
+    struct rusage u;
+    getrusage(who, &u);
+    return (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * SECOND_NS +
+           (u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000LL;
+}
+
+static void cannot_write(struct recorder *r, const char *why) {
+    snprintf(r->c->shared->trace_error, sizeof r->c->shared->trace_error, "%s", why);
+    r->c->shared->trace_status = TRACE_FAILING;
+}
+
+static void on_change(void *ctx, const char *line) {
+    struct recorder *r = ctx;
+    if (line) {
+        cannot_write(r, line);
+    } else {
+        r->c->shared->trace_status = TRACE_WRITING;
+    }
+}
+
+static bool begin_trace(struct recorder *r, int64_t now) {
+    const struct record_config *c = r->c;
+    struct trw_config config = {
+        .fd = r->fd,
+        .state = &c->shared->trw,
+        .head = c->head,
+        .flush_interval_ns = c->flush_interval_ns,
+        .min_free_bytes = c->min_free_bytes,
+        .on_change = on_change,
+        .ctx = r,
+    };
+    char err[200];
+    r->trw = trw_open(&config, err, sizeof err);
+    if (!r->trw) {
+        cannot_write(r, err);
+        return false;
+    }
+    struct dissect_config d = {r->trw, c->shared, c->upstreams, c->listens, c->n_pairs, r->key};
+    r->dissect = dissect_new(&d);
+    c->shared->trace_status = TRACE_WRITING;
+    if (r->unrecorded_from_ns)
+        trw_loss(r->trw, LOSS_not_recording, r->unrecorded_from_ns, now, r->unrecorded_pieces,
+                 r->unrecorded_bytes, 0);
+    r->unrecorded_from_ns = 0;
+    return r->dissect != NULL;
+}
+
+/* Opens the file that the trace goes on in. The name is kept where a restarted recorder process finds it. */
+static int open_file(struct recorder *r, const char *path) {
+    char err[150], line[sizeof r->c->shared->trace_error];
+    int fd = output_open(path, err, sizeof err);
+    if (fd < 0) {
+        snprintf(line, sizeof line, "%.100s: %s", path, err);
+        cannot_write(r, line);
+    } else {
+        snprintf(r->c->shared->trace_path, sizeof r->c->shared->trace_path, "%s", path);
+    }
+    return fd;
+}
+
+/* Tries to begin the trace, every 10 s while it cannot be begun. */
+static void want_trace(struct recorder *r, int64_t now) {
+    if (r->dissect || now < r->next_open_ns) return;
+    r->next_open_ns = now + REOPEN_NS;
+    if (r->fd < 0) r->fd = open_file(r, r->c->trace_path);
+    if (r->fd >= 0) begin_trace(r, now);
+}
+
+static void rotate(struct recorder *r) {
+    char path[PATH_MAX], err[200];
+    if (!r->trw || !output_next_part(r->c->trace_path, r->c->trace_dir, ++r->parts, path, sizeof path))
+        return;
+    int fd = open_file(r, path);
+    if (fd < 0) return;
+    if (trw_rotate(r->trw, fd, err, sizeof err) < 0) {
+        cannot_write(r, err);
+        close(fd);
+        return;
+    }
+    close(r->fd);
+    r->fd = fd;
+}
+
+/* Pieces that concern the recording and no flow. */
+static void recording_piece(struct recorder *r, const struct piece *p) {
+    switch (p->kind) {
+    case PIECE_CLOCK: trw_anchor(r->trw, p->t_ns, p->t2_ns, p->value); break;
+    case PIECE_STALL: trw_span(r->trw, 0, F_loop_stall, p->t_ns, p->t2_ns, 0); break;
+    case PIECE_DOWN: trw_span(r->trw, 0, F_upstream_down, p->t_ns, p->t2_ns, p->value); break;
+    case PIECE_MARK: trw_span(r->trw, 0, F_marker, p->t_ns, p->t_ns, p->value); break;
+    case PIECE_LOSS:
+        if (p->value >= 0 && p->value < N_LOSSES)
+            trw_loss(r->trw, (enum loss)p->value, p->t_ns, p->t2_ns, p->off, (uint64_t)p->value2, 0);
+        break;
+    case PIECE_ROTATE: rotate(r); break;
+    default: break;
+    }
+}
+
+static void take(struct recorder *r, const struct piece *p) {
+    if (!r->dissect) {
+        if (!r->unrecorded_from_ns) r->unrecorded_from_ns = p->t_ns;
+        r->unrecorded_pieces++;
+        r->unrecorded_bytes += p->n_bytes + p->n_shed;
+        r->c->shared->counts.loss[LOSS_not_recording]++;
+    } else if (p->flow == 0) {
+        recording_piece(r, p);
+    } else {
+        dissect_piece(r->dissect, p, piece_bytes(p));
+    }
+}
+
+/* Empties the ring, a bounded number of pieces at a time. True: there was something. */
+static bool drain(struct recorder *r) {
+    const struct piece *p = ring_peek(r->c->ring);
+    if (!p) return false;
+    int64_t now = now_ns();
+    if (p->t_ns > 0 && now - p->t_ns < LATE_PIECE_NS * 3600)
+        hist_add(&r->c->shared->hists[HIST_drain], now - p->t_ns, now);
+    for (int i = 0; p && i < DRAIN_BATCH; i++, p = ring_peek(r->c->ring)) {
+        take(r, p);
+        ring_pop(r->c->ring);
+    }
+    return true;
+}
+
+static void tell_stats(struct recorder *r) {
+    if (!r->trw) return;
+    struct shared *s = r->c->shared;
+    for (int i = 0; i < N_HISTS; i++) {
+        if (s->hists[i].count) trw_hist(r->trw, (enum hist_name)i, &s->hists[i]);
+    }
+    trw_int(r->trw, 0, F_queue_high_water_bytes, (int64_t)ring_high_water(r->c->ring));
+    trw_int(r->trw, 0, F_queue_size_bytes, (int64_t)ring_size(r->c->ring));
+    trw_int(r->trw, 0, F_bytes_forwarded, (int64_t)s->forwarded_bytes);
+    trw_int(r->trw, 0, F_recorder_cpu_ns, cpu_ns(RUSAGE_SELF));
+    trw_int(r->trw, 0, F_forwarder_cpu_ns, (int64_t)s->forwarder_cpu_ns);
+}
+
+static void breathe(struct recorder *r, int64_t now) {
+    want_trace(r, now);
+    if (!r->trw) return;
+    trw_tick(r->trw, now);
+    if (trw_needs_new_file(r->trw) && now >= r->next_open_ns) {
+        r->next_open_ns = now + REOPEN_NS;
+        rotate(r);
+    }
+    struct trw_totals t;
+    trw_totals(r->trw, &t);
+    r->c->shared->counts.file_bytes = t.file_bytes;
+    if (now >= r->next_stats_ns) {
+        r->next_stats_ns = now + 10 * SECOND_NS;
+        tell_stats(r);
+    }
+}
+
+static void sleep_on_ring(struct ring *ring) {
+    struct pollfd wait = {.fd = ring_wake_fd(ring), .events = POLLIN};
+    if (poll(&wait, 1, POLL_MS) <= 0) return;
+    uint64_t wakes;
+    (void)!read(wait.fd, &wakes, sizeof wakes);
+}
+
+static int finish(struct recorder *r) {
+    if (!r->dissect) return 1;
+    dissect_stop(r->dissect, now_ns());
+    dissect_free(r->dissect);
+    tell_stats(r);
+    int rc = trw_close(r->trw);
+    close(r->fd);
+    return rc == 0 ? 0 : 1;
+}
+
+static void ignore_signals(void) {
+    int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGPIPE, SIGXFSZ};
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++) signal(ignored[i], SIG_IGN);
+}
+
+int record_run(const struct record_config *c) {
+    struct recorder r = {.c = c, .fd = c->trace_fd};
+    ignore_signals();
+    key_load(r.key);
+    if (*c->shared->trace_path) r.fd = open(c->shared->trace_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    bool last = false;
+    for (;;) {
+        int64_t now = now_ns();
+        breathe(&r, now);
+        if (drain(&r)) continue;
+        if (last) break;
+        /* Look once more after seeing the end: the last pieces may have come between the two looks. */
+        last = ring_closed(c->ring) || getppid() != c->shared->forwarder_pid;
+        if (!last) sleep_on_ring(c->ring);
+    }
+    return finish(&r);
+}

@@ -1,0 +1,179 @@
+/* The tap: nothing is lost without a count, heads outlive shedding, and one flow cannot crowd out the others.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "recorder/tap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { RING = 1 << 20, READ = 4096 };
+
+static struct ring *ring;
+static struct tap tap;
+static struct tap_flow flow;
+static char bytes[READ];
+static uint64_t off;
+
+static int begin(void **state) {
+    ring = ring_new(RING);
+    tap_init(&tap, ring);
+    tap_flow_begin(&flow, 1);
+    off = 0;
+    for (size_t i = 0; i < READ; i++) bytes[i] = (char)i;
+    return ring ? 0 : -1;
+}
+static int end(void **state) {
+    ring_free(ring);
+    return 0;
+}
+
+static void data(struct tap_flow *f, uint64_t keep_from, uint64_t keep_to) {
+    struct piece p = {.kind = PIECE_DATA,
+                      .t_ns = (int64_t)off + 1,
+                      .off = off,
+                      .n_bytes = READ,
+                      .head_at = NO_OFFSET,
+                      .end_at = NO_OFFSET};
+    if (keep_from < keep_to) p.head_at = keep_from;
+    tap_data(&tap, f, p, bytes, keep_from, keep_to);
+    off += READ;
+}
+
+struct seen {
+    uint64_t whole, kept, shed, told_shed, told_dropped, pieces, losses, heads;
+};
+/* Takes everything out and adds it up. */
+static struct seen drain(void) {
+    struct seen s = {0};
+    for (const struct piece *p; (p = ring_peek(ring)); ring_pop(ring)) {
+        s.pieces++;
+        if (p->kind == PIECE_DATA) {
+            s.whole += p->n_shed == 0;
+            s.kept += p->n_bytes, s.shed += p->n_shed;
+            s.heads += p->head_at != NO_OFFSET && p->head_at == p->off && p->n_bytes > 0;
+            if (p->n_bytes) assert_memory_equal(piece_bytes(p), bytes + p->off % READ, p->n_bytes);
+        } else if (p->kind == PIECE_LOSS) {
+            s.losses++;
+            assert_true(p->t_ns > 0 && p->t2_ns >= p->t_ns);
+            if (p->value == LOSS_queue_full) s.told_shed += (uint64_t)p->value2;
+            if (p->value == LOSS_pieces_dropped) s.told_dropped += (uint64_t)p->value2;
+        }
+    }
+    return s;
+}
+
+static void everything_passes_while_there_is_room(void **state) {
+    for (int i = 0; i < 100; i++) data(&flow, 0, 0);
+    struct seen s = drain();
+    assert_int_equal(s.whole, 100);
+    assert_int_equal(s.pieces, 100);
+}
+
+static void a_full_queue_sheds_then_drops_and_every_byte_is_accounted_for(void **state) {
+    for (int i = 0; i < 20000; i++) data(&flow, 0, 0);
+    tap_push(&tap, &flow, (struct piece){.kind = PIECE_FIN, .t_ns = 5}); /* the last sixteenth is for these */
+    struct seen a = drain();
+    assert_true(a.kept >= RING / 8 * 3 && a.shed > 0);
+    assert_int_equal(a.losses, 0);
+    tap_tick(&tap);
+    struct seen b = drain();
+    assert_int_equal(b.losses, 2);
+    assert_int_equal(b.told_shed + b.told_dropped + a.kept,
+                     off + b.told_dropped); /* what was dropped was shed before */
+    assert_int_equal(a.kept + a.shed + b.told_dropped, off);
+}
+
+static void shedding_goes_on_until_half_is_free(void **state) {
+    struct tap_flow many[64];
+    for (size_t i = 0; i < 64; i++) tap_flow_begin(&many[i], i + 10);
+    size_t n = 0;
+    while (!tap.congested) data(&many[n++ % 64], 0, 0);
+    assert_true(ring_used(ring) > RING / 4 * 3);
+    while (ring_used(ring) > RING / 8 * 5) ring_pop((ring_peek(ring), ring));
+    tap_tick(&tap);
+    assert_true(tap.congested);
+    while (ring_used(ring) > RING / 8 * 3) ring_pop((ring_peek(ring), ring));
+    tap_tick(&tap);
+    assert_false(tap.congested);
+    data(&many[0], 0, 0);
+    assert_true(drain().losses >= 1);
+}
+
+static void heads_are_kept_when_bodies_are_shed(void **state) {
+    tap.congested = true;
+    tap.used = RING / 2 + 1;
+    tap.budget = INT64_MAX;
+    data(&flow, 0, 100);                 /* at the front */
+    data(&flow, off + 1000, off + 1100); /* in the middle: a piece of its own */
+    data(&flow, off + 4000, off + READ); /* at the end */
+    data(&flow, off, off);               /* none */
+    struct seen s = drain();
+    assert_int_equal(s.kept, 100 + 100 + 96);
+    assert_int_equal(s.kept + s.shed, off);
+    assert_int_equal(s.heads, 3);
+    assert_int_equal(flow.shed.bytes, s.shed);
+    assert_int_equal(flow.shed.pieces, 4);
+}
+
+static void a_greedy_flow_sheds_before_the_others(void **state) {
+    struct tap_flow small;
+    tap_flow_begin(&small, 2);
+    while (ring_used(ring) < RING / 8 * 5) data(&flow, 0, 0);
+    for (int i = 0; i < 20; i++) data(&flow, 0, 0);
+    assert_true(flow.shed.pieces > 0);
+    uint64_t before = flow.shed.pieces;
+    for (int i = 0; i < 5; i++) data(&small, 0, 0);
+    assert_int_equal(small.shed.pieces, 0);
+    drain();
+    tap_tick(&tap);
+    tap_tick(&tap);
+    data(&flow, 0, 0);
+    assert_int_equal(flow.shed.pieces, 0);
+    assert_true(before > 0);
+}
+
+static void what_a_closed_flow_lost_is_told_later(void **state) {
+    for (int i = 0; i < 20000; i++) data(&flow, 0, 0);
+    while (ring_used(ring) + 2 * sizeof(struct piece) < RING)
+        tap_push(&tap, NULL, (struct piece){.kind = PIECE_MARK, .t_ns = 1});
+    for (int i = 0; i < 4; i++) tap_push(&tap, NULL, (struct piece){.kind = PIECE_MARK, .t_ns = 1});
+    tap_flow_end(&tap, &flow);
+    memset(&flow, 0xee, sizeof flow); /* freed */
+    drain();
+    tap_tick(&tap);
+    struct seen s = drain();
+    assert_true(s.losses >= 1 && s.told_dropped > 0);
+}
+
+static void without_a_recorder_nothing_is_queued_and_all_is_counted(void **state) {
+    tap_set_gone(&tap, true);
+    for (int i = 0; i < 10; i++) data(&flow, 0, 0);
+    tap_push(&tap, &flow, (struct piece){.kind = PIECE_FIN, .t_ns = 5});
+    assert_int_equal(ring_used(ring), 0);
+    tap_set_gone(&tap, false);
+    const struct piece *p = ring_peek(ring);
+    assert_non_null(p);
+    assert_int_equal(p->value, LOSS_recorder_gone);
+    assert_int_equal(p->off, 11);
+    assert_int_equal(p->value2, 10 * READ);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        T(everything_passes_while_there_is_room),
+        T(a_full_queue_sheds_then_drops_and_every_byte_is_accounted_for),
+        T(shedding_goes_on_until_half_is_free),
+        T(heads_are_kept_when_bodies_are_shed),
+        T(a_greedy_flow_sheds_before_the_others),
+        T(what_a_closed_flow_lost_is_told_later),
+        T(without_a_recorder_nothing_is_queued_and_all_is_counted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

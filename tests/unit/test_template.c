@@ -1,0 +1,189 @@
+/* The fast way and the parser must say the same of every event. Random events, and events with a byte changed,
+ * are read twice: with and without what was remembered of the ones before. */
+#include "tests/unit/fake_trw.h"
+
+#include "recorder/dissect/dialect.h"
+#include "recorder/dissect/utf8.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static uint32_t seed = 12345;
+static unsigned rnd(unsigned n) {
+    seed = seed * 1664525u + 1013904223u;
+    return (seed >> 8) % n;
+}
+
+static const uint8_t key[32] = {3};
+static struct shared *shared;
+
+static void begin(struct answer *a, struct pool *pool) {
+    *pool = (struct pool){.limit = 1 << 24};
+    *a = (struct answer){.trw = fake_trw(), .shared = shared, .pool = pool, .key = key, .id = 1, .status = 200};
+    a->dialect = &dialect_openai_chat;
+    a->may_generate = a->asked = a->streamed = true;
+    a->echo_bytes = -1;
+    trw_begin(a->trw, SUBJECT_R, 1);
+}
+
+static const char *text(void) {
+    static const char *const texts[] = {"a", " word", "\\n", "\\\"", "\xc3\xa9", "\\u00e9", "\\ud83d\\ude00", "\xf0\x9f\x98\x80",
+                                        "", "\\\\", "\\u0000", "\\ud800", "\xff", "\\u20", "x\\t\\/y", "  ", "{\\\"a\\\":1}",
+                                        "\\x", "\x01", "\xe2\x82", "\\\\\\\"", "\x7f"};
+    return texts[rnd(sizeof texts / sizeof *texts)];
+}
+
+/* An event of one of the shapes that engines write. */
+static size_t make(char *out, size_t size, unsigned i) {
+    static const char *const keys[] = {"content", "content", "content", "reasoning", "reasoning_content"};
+    char more[512] = "", ids[128] = "null";
+    if (rnd(2)) snprintf(more, sizeof more, ",\"usage\":{\"prompt_tokens\":17,\"total_tokens\":%u,\"completion_tokens\":%u}", 17 + i, i);
+    if (rnd(8) == 0) snprintf(more, sizeof more, ",\"usage\":null,\"obfuscation\":\"%s\"", text());
+    if (rnd(20) == 0) snprintf(more, sizeof more, ",\"usage\":{\"completion_tokens\":%u.5}", i);
+    if (rnd(20) == 0) snprintf(more, sizeof more, ",\"usage\":{\"completion_tokens\":0%u}", i);
+    if (rnd(40) == 0) snprintf(more, sizeof more, ",\"usage\":{\"completion_tokens\":92233720368547758%02u}", rnd(100));
+    if (rnd(3) == 0) snprintf(ids, sizeof ids, rnd(2) ? "[%u]" : "[%u, %u]", i, i + 1);
+    if (rnd(20) == 0) snprintf(ids, sizeof ids, rnd(2) ? "[]" : "[1,\"x\"]");
+    return (size_t)snprintf(out, size,
+                            "{\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":%u,\"model\":\"m\",\"choices\":[{\"index\":%u,"
+                            "\"delta\":{\"%s\":\"%s%s\"},\"logprobs\":null,\"finish_reason\":%s,\"token_ids\":%s}]%s}",
+                            1000 + i / 50, rnd(2), keys[rnd(5)], text(), text(), rnd(30) ? "null" : "\"stop\"", ids, more);
+}
+
+static void mutate(char *p, size_t n) {
+    static const char bytes[] = "\"\\{}[],:0123456789 abntu.-\x80\xff\n";
+    if (n == 0) return;
+    p[rnd((unsigned)n)] = bytes[rnd(sizeof bytes - 1)];
+}
+
+struct script {
+    char *event[64];
+    size_t n[64];
+    unsigned count;
+};
+
+static struct script write_script(unsigned mutations) {
+    struct script s = {.count = 64};
+    unsigned shape = seed;
+    for (unsigned i = 0; i < s.count; i++) {
+        s.event[i] = malloc(2048);
+        if (rnd(3)) seed = shape; /* mostly the same shape again, so that templates are used */
+        s.n[i] = make(s.event[i], 2048, i);
+        seed += i * 7919;
+        if (rnd(4) == 0)
+            for (unsigned k = 0; k < mutations; k++) mutate(s.event[i], s.n[i]);
+    }
+    return s;
+}
+
+/* Facts of a script; forget: nothing is remembered from event to event. */
+static char *run(const struct script *s, bool forget, unsigned *hits) {
+    struct answer a;
+    struct pool pool;
+    fake_reset();
+    begin(&a, &pool);
+    for (unsigned i = 0; i < s->count; i++) {
+        char *exact = malloc(s->n[i]);
+        memcpy(exact, s->event[i], s->n[i]);
+        struct event e = {.data = exact, .n_data = s->n[i], .name = "", .wire_bytes = s->n[i]};
+        a.t_ns = i;
+        if (forget) template_free(&a.templates);
+        unsigned before = a.templates.learned;
+        answer_take_event(&a, &e);
+        if (before > 0 && a.templates.learned == 0) ++*hits;
+        free(exact);
+    }
+    answer_end(&a);
+    answer_int(&a, F_bad_events, (int64_t)a.bad_events);
+    answer_int(&a, F_events, (int64_t)a.events);
+    answer_int(&a, F_text_bytes, (int64_t)a.text_bytes);
+    answer_free(&a);
+    trw_end(a.trw, SUBJECT_R, 1);
+    assert_int_equal(pool.used, 0);
+    return fake_dump(1);
+}
+
+static void both_ways_say_the_same(void **state) {
+    unsigned hits = 0, unused = 0;
+    for (unsigned round = 0; round < 3000; round++) {
+        seed = round * 2654435761u + 1;
+        struct script s = write_script(round % 3);
+        char *fast = run(&s, false, &hits), *slow = run(&s, true, &unused);
+        if (strcmp(fast, slow) != 0) fail_msg("round %u:\n%s\nbut by the parser:\n%s", round, fast, slow);
+        free(fast);
+        free(slow);
+        for (unsigned i = 0; i < s.count; i++) free(s.event[i]);
+    }
+    assert_true(hits > 3000); /* the fast way was taken */
+}
+
+#define BEFORE "{\"choices\":[{\"index\":0,\"delta\":{\"content\":\""
+#define AFTER  "\"}}]}"
+
+static bool taken(const char *learned, const char *data, struct tok_event *says) {
+    static const struct hole_path holes[] = {{"choices.0.delta.content", HOLE_TEXT}};
+    struct templates t = {0};
+    struct tok_event said = {.what = TOK_CONTENT, .text_bytes = 1, .running = -1, .ids = -1, .logprobs = -1};
+    template_learn(&t, learned, strlen(learned), holes, 1, &said);
+    bool yes = template_match(&t, data, strlen(data), says);
+    template_free(&t);
+    return yes;
+}
+
+static void texts_are_counted_as_decoded(void **state) {
+    static const struct {
+        const char *text;
+        int bytes; /* -1: for the parser to see */
+    } rows[] = {{"hello", 5}, {"\\n", 1}, {"\\u00e9", 2}, {"\\u20ac", 3}, {"\\ud83d\\ude00", 4}, {"\xc3\xa9", 2},
+                {"", -1}, {"\\u0000", -1}, {"\\ud800", -1}, {"\\udc00", -1}, {"\xff", -1}, {"\\q", -1}, {"a\"b", -1},
+                {"\\", -1}, {"\x01", -1}, {"\\u12", -1}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char data[256];
+        struct tok_event says;
+        snprintf(data, sizeof data, "%s%s%s", BEFORE, rows[i].text, AFTER);
+        bool yes = taken(BEFORE "x" AFTER, data, &says);
+        if (yes != (rows[i].bytes >= 0) || (yes && says.text_bytes != (uint32_t)rows[i].bytes))
+            fail_msg("text %s", rows[i].text);
+    }
+}
+
+static void an_odd_key_is_not_learned(void **state) {
+    static const char *const odd[] = {
+        "{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"x\",\"\\u0063ontent\":\"y\"}}]}", /* the same key, escaped */
+        "{\"choices\":[{\"index\":0,\"delta\":{\"content\":1}}]}",
+        "{\"choices\":[{\"index\":0,\"delta\":\"content\"}]}",
+        "{\"choices\":[]}",
+        "[]",
+        "{",
+        "",
+    };
+    struct tok_event says;
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) assert_false(taken(odd[i], odd[i], &says));
+}
+
+static void of_equal_keys_the_last_one_counts(void **state) {
+    struct tok_event says;
+    const char *twice = "{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"same\",\"content\":\"x\"}}]}";
+    assert_true(taken(twice, "{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"same\",\"content\":\"xyz\"}}]}", &says));
+    assert_int_equal(says.text_bytes, 3);
+    assert_false(taken(twice, "{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"other\",\"content\":\"x\"}}]}", &says));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(texts_are_counted_as_decoded),
+        cmocka_unit_test(an_odd_key_is_not_learned),
+        cmocka_unit_test(of_equal_keys_the_last_one_counts),
+        cmocka_unit_test(both_ways_say_the_same),
+    };
+    shared = calloc(1, sizeof *shared);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    free(shared);
+    fake_reset();
+    return failed;
+}
