@@ -49,6 +49,11 @@ static const char *set_columns_flag(struct args *o, const char *v) {
     return NULL;
 }
 
+static const char *set_by(struct args *o, const char *v) {
+    o->by = v;
+    return *v ? NULL : "a column's name is missing";
+}
+
 static const char *set_percentiles(struct args *o, const char *v) {
     o->n_percentiles = 0;
     for (char *end; *v; v = end + (*end == ',')) {
@@ -114,6 +119,7 @@ static const struct option options[] = {
     {"columns", OPT_COLUMNS_FLAG, true, set_columns_flag},
     {"percentiles", OPT_PERCENTILES, false, set_percentiles},
     {"quantile", OPT_QUANTILE, false, set_quantile},
+    {"by", OPT_BY, false, set_by},
     {"request", OPT_REQUEST, false, set_request},
     {"from", OPT_SOURCE, false, set_from},
     {"to", OPT_SOURCE, false, set_to},

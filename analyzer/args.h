@@ -19,6 +19,7 @@ enum {
     OPT_REQUEST = 64,
     OPT_COLUMNS_FLAG = 128, /* --columns without a value: definitions */
     OPT_SOURCE = 256,
+    OPT_BY = 512,
 };
 
 #define ARGS_MAX_PERCENTILES 8
@@ -42,6 +43,7 @@ struct args {
     double percentiles[ARGS_MAX_PERCENTILES]; /* 0..100, as given */
     size_t n_percentiles;
     bool nearest_rank;
+    const char *by;  /* comma list of columns; NULL: none */
     int64_t request; /* -1: all */
     struct source_options source;
     char **inputs; /* the positional arguments, inside argv */

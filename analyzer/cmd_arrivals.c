@@ -153,9 +153,11 @@ static int run(sqlite3 *db, const struct args *o) {
         return failed(db);
     }
     sqlite3_bind_int64(s, 1, o->request);
+    int64_t requests = 0;
     write_head(&w);
     while (w.left != 0 && (rc = sqlite3_step(s)) == SQLITE_ROW && !ferror(stdout)) {
         const void *blob = sqlite3_column_blob(s, 2);
+        requests++;
         if (write_request(&w, (const char *)sqlite3_column_text(s, 0), sqlite3_column_int64(s, 1), blob,
                           (size_t)sqlite3_column_bytes(s, 2), sqlite3_column_int64(s, 3)))
             continue;
@@ -165,6 +167,9 @@ static int run(sqlite3 *db, const struct args *o) {
         status = 3;
     }
     flush(&w);
+    if (o->request > 0 && requests == 0 && rc == SQLITE_DONE)
+        fprintf(stderr, "traceanalyze: --request %lld: no such request, or none of its tokens was seen\n",
+                (long long)o->request);
     if (rc != SQLITE_ROW && rc != SQLITE_DONE && rc != SQLITE_OK) status = failed(db);
     sqlite3_finalize(s);
     free(w.out);

@@ -156,7 +156,9 @@ static void print_text(const struct definitions *d, const struct args *o) {
         print_whole(&d->v[at]);
     } else {
         print_list(d, o);
-        if (!o->columns_flag)
+        if (o->columns_flag)
+            puts("durations (_ns) are _ms in the output of requests");
+        else
             puts("all of one: traceanalyze definitions ttft_server    columns: traceanalyze definitions "
                  "--columns");
     }

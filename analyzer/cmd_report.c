@@ -1,20 +1,23 @@
 /* traceanalyze report: what was recorded, what was lost, what failed, when, and the numbers. Open, gather,
  * print. */
 #include "analyzer/commands.h"
-#include "analyzer/report.h"
+#include "analyzer/report_by.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static const char *const formats[] = {"text", "json", "csv", "markdown", NULL};
 static const struct args_spec spec = {
-    "report", OPT_SOURCE | OPT_FORMAT | OPT_PERCENTILES | OPT_QUANTILE | OPT_COLUMNS, formats,
+    "report", OPT_SOURCE | OPT_FORMAT | OPT_PERCENTILES | OPT_QUANTILE | OPT_COLUMNS | OPT_BY, formats,
     "traceanalyze report TRACE... [--format text|json|csv|markdown] [--percentiles 50,95,99.9]\n"
-    "                    [--quantile linear|nearest-rank] [--columns METRIC,...] [--where SQL]\n"
-    "                    [--from T] [--to T] [--last D] [--tz ZONE] [--arrival-window 1ms] [--quiet]\n\n"
+    "                    [--quantile linear|nearest-rank] [--columns METRIC,...] [--by COLUMN,...]\n"
+    "                    [--where SQL] [--from T] [--to T] [--last D] [--tz ZONE] [--arrival-window 1ms] "
+    "[--quiet]\n\n"
     "Percentiles are over the ok requests, linear between order statistics; p99_all counts failures as "
     "never.\n"
     "--columns adds metrics to the latency table: ttfb_server, itl_burst, upload, tail, reported_ttft ...\n"
+    "--by prints one row for each value of a column of requests: client, model, cache_class, path, hit_band "
+    "...\n"
     "--from, --to, --last read what is printed: 03:07, 03:07:12.4, RFC 3339, +90s from the start, -10m from "
     "the end.\n",
     "a trace"};
@@ -45,6 +48,22 @@ static int check_columns(const struct report *r, const char *list) {
     return status;
 }
 
+static int print_groups(struct report *r, sqlite3 *db, const struct args *o, const struct show_mode *m) {
+    struct groups g;
+    struct page p = {r, db, o, m, stdout};
+    int status = groups_read(&g, r, db, o->by);
+    if (status == 0) {
+        switch (o->format[0]) {
+        case 'j': status = groups_json(&g, r, stdout); break;
+        case 'c': status = groups_csv(&g, r, stdout); break;
+        case 'm': status = groups_markdown(&g, &p); break;
+        default: status = groups_text(&g, &p);
+        }
+    }
+    groups_free(&g);
+    return status;
+}
+
 static int print(const struct report *r, sqlite3 *db, const struct args *o, const struct show_mode *m) {
     switch (o->format[0]) {
     case 'j': return report_json(r, stdout);
@@ -61,6 +80,11 @@ int cmd_report(int argc, char **argv) {
     struct show_mode mode;
     int status = args_parse(&o, argc, argv, &spec);
     if (status >= 0) return status;
+    if (o.by && (o.columns || o.n_percentiles)) {
+        fprintf(stderr, "traceanalyze: --by: its columns are fixed; leave out %s\n",
+                o.columns ? "--columns" : "--percentiles");
+        return 2;
+    }
     if (!show_mode_of(&mode, stdout, o.source.tz)) {
         fprintf(stderr, "traceanalyze: --tz %s: no such zone; UTC, local, or a name as Europe/Berlin\n",
                 o.source.tz);
@@ -70,7 +94,7 @@ int cmd_report(int argc, char **argv) {
     if (status) return status;
     status = report_gather(&r, source.db, &o);
     if (status == 0) status = check_columns(&r, o.columns);
-    if (status == 0) status = print(&r, source.db, &o, &mode);
+    if (status == 0) status = o.by ? print_groups(&r, source.db, &o, &mode) : print(&r, source.db, &o, &mode);
     if (status == 0) status = source.exit_status;
     report_free(&r);
     source_close(&source);

@@ -134,7 +134,7 @@ static int run(sqlite3 *db, const struct args *o, const struct columns *all, con
     const struct column **picked;
     size_t n;
     bool wrong, table = strcmp(o->format, "table") == 0;
-    if (!columns_pick(all, o->columns, &picked, &n)) return 2;
+    if (!columns_pick(all, "--columns", o->columns, &picked, &n)) return 2;
     char *tail = tail_of(o, all, &wrong);
     int status = wrong ? 2 : 1;
     if (tail && table && !o->columns) {

@@ -86,7 +86,8 @@ const struct column *columns_find(const struct columns *c, const char *option, c
     return found;
 }
 
-bool columns_pick(const struct columns *c, const char *list, const struct column ***out, size_t *n) {
+bool columns_pick(const struct columns *c, const char *option, const char *list, const struct column ***out,
+                  size_t *n) {
     size_t room = c->n;
     for (const char *p = list; p && *p; p++) room += *p == ',';
     *n = 0;
@@ -95,7 +96,7 @@ bool columns_pick(const struct columns *c, const char *list, const struct column
     for (size_t i = 0; !list && i < c->n; i++) (*out)[(*n)++] = &c->v[i];
     while (list && *list) {
         size_t len = strcspn(list, ",");
-        const struct column *found = columns_find(c, "--columns", list, len);
+        const struct column *found = columns_find(c, option, list, len);
         if (!found) {
             free(*out);
             *out = NULL;

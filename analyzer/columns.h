@@ -36,8 +36,10 @@ void columns_free(struct columns *c);
  * (ttft, e2e: the _client ones). NULL: one line on stderr with the option, the word and a near match. */
 const struct column *columns_find(const struct columns *c, const char *option, const char *word,
                                   size_t n_word);
-/* Resolves a comma list; NULL: all of c. *out is to be freed. False after one line on stderr. */
-bool columns_pick(const struct columns *c, const char *list, const struct column ***out, size_t *n);
+/* Resolves a comma list given to option; NULL: all of c. *out is to be freed. False after one line on stderr.
+ */
+bool columns_pick(const struct columns *c, const char *option, const char *list, const struct column ***out,
+                  size_t *n);
 
 /* Column i of the statement's row as a cell; text is borrowed until the next step. */
 struct cell columns_cell(sqlite3_stmt *s, int i, enum column_kind kind);

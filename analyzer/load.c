@@ -7,9 +7,12 @@
 #include "analyzer/load_recording.h"
 #include "analyzer/sql_text.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define KEEP_BYTES (128 << 20)
 
 struct loader {
     sqlite3 *db;
@@ -113,6 +116,10 @@ static int load_all(struct loader *l) {
 int load_traces(sqlite3 *db, const struct inputs *in, const struct load_options *o, bool *damaged) {
     struct loader l = {.db = db, .o = o};
     progress_begin(&l.progress, o->quiet);
+    /* Events of one request after another are freed and allocated: giving the pages back each time costs more
+     * than that. */
+    mallopt(M_TRIM_THRESHOLD, KEEP_BYTES);
+    mallopt(M_TOP_PAD, KEEP_BYTES / 16);
     int status = read_heads(&l, in);
     if (status == 0) {
         int rc = load_all(&l);

@@ -36,8 +36,7 @@ int part_refuse(const struct input *in, enum trr_state state, const char *why) {
                 in->name);
         return 3;
     case TRR_NEWER:
-        fprintf(stderr, "traceanalyze: %s: made by a newer version (%s); use a newer traceanalyze\n",
-                in->name, why);
+        fprintf(stderr, "traceanalyze: %s: %s\n", in->name, why);
         return 3;
     case TRR_TORN:
     case TRR_DAMAGED:

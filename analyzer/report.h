@@ -5,6 +5,7 @@
 #define ANALYZER_REPORT_H
 
 #include "analyzer/args.h"
+#include "analyzer/report_slo.h"
 #include "analyzer/show.h"
 #include "analyzer/stats.h"
 
@@ -13,8 +14,9 @@
 /* Outcomes of generations in the order of metrics.md 7. */
 #define REPORT_OUTCOMES(X)                                                                                   \
     X(upstream_refused)                                                                                      \
-    X(http_error) X(stream_error) X(ok) X(lost) X(client_abort) X(upstream_reset) X(upstream_timeout)        \
-        X(in_flight) X(truncated)
+    X(http_error)                                                                                            \
+    X(stream_error) X(ok) X(lost) X(client_abort) X(upstream_reset) X(upstream_timeout) X(in_flight)         \
+        X(truncated)
 enum outcome {
 #define X(name) OUTCOME_##name,
     REPORT_OUTCOMES(X)
@@ -182,6 +184,7 @@ struct report {
     size_t n_s;
     double tokens_per_arrival;
     struct stalls stalls;
+    struct slo slo; /* n 0: no limits given */
     struct cache_row cache[N_CACHE];
     struct throughput through;
     struct speculation spec;
@@ -215,6 +218,10 @@ size_t report_percentile(const struct report *r, double p);
 int report_text(const struct report *r, sqlite3 *db, const struct args *o, const struct show_mode *m,
                 FILE *f);
 int report_json(const struct report *r, FILE *f);
+struct jsonw;
+/* Its parts that the report by groups shares: trace, requests, window_s, quantile; one summary. */
+void report_json_head(struct jsonw *j, const struct report *r);
+void report_json_summary(struct jsonw *j, const struct report *r, const char *key, const struct summary *s);
 int report_csv(const struct report *r, FILE *f);
 int report_markdown(const struct report *r, sqlite3 *db, const struct args *o, const struct show_mode *zone,
                     FILE *f);

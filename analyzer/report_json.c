@@ -61,7 +61,7 @@ static const char *percentile_key(char *out, double p, const char *tail) {
     return out;
 }
 
-static void summary(struct jsonw *j, const struct report *r, const char *key, const struct summary *s) {
+void report_json_summary(struct jsonw *j, const struct report *r, const char *key, const struct summary *s) {
     char name[SHOW_MAX];
     bool rate = strcmp(s->unit, "tps") == 0;
     size_t p99 = report_percentile(r, .99);
@@ -95,7 +95,7 @@ static void metrics(struct jsonw *j, const struct report *r) {
         char key[80];
         bool named = strstr(s->name, "_tps") != NULL; /* the unit stands in the name already */
         snprintf(key, sizeof key, "%s%s%s", s->name, named ? "" : "_", named ? "" : s->unit);
-        summary(j, r, key, s);
+        report_json_summary(j, r, key, s);
     }
     jsonw_number(j, "tokens_per_arrival", r->tokens_per_arrival);
     jsonw_open(j, "stall", '{');
@@ -145,11 +145,11 @@ static void cache(struct jsonw *j, const struct report *r) {
         jsonw_number(j, "hit_ratio_pooled",
                      row->prompt_of_cached > 0 ? row->cached / row->prompt_of_cached : NAN);
         if (row->n) {
-            summary(j, r, "hit_ratio", &row->hit_ratio);
-            summary(j, r, "prompt_tokens", &row->prompt);
-            summary(j, r, "uncached_tokens", &row->uncached);
-            summary(j, r, "ttft_server_ms", &row->ttft);
-            summary(j, r, "prefill_tps", &row->prefill);
+            report_json_summary(j, r, "hit_ratio", &row->hit_ratio);
+            report_json_summary(j, r, "prompt_tokens", &row->prompt);
+            report_json_summary(j, r, "uncached_tokens", &row->uncached);
+            report_json_summary(j, r, "ttft_server_ms", &row->ttft);
+            report_json_summary(j, r, "prefill_tps", &row->prefill);
         }
         jsonw_close(j, '{');
     }
@@ -194,13 +194,17 @@ static void delays(struct jsonw *j, const struct report *r) {
     jsonw_close(j, '{');
 }
 
+void report_json_head(struct jsonw *j, const struct report *r) {
+    trace(j, r);
+    requests(j, r);
+    jsonw_number(j, "window_s", r->through.window_s);
+    jsonw_text(j, "quantile", r->rule == STATS_LINEAR ? "linear (Hyndman-Fan 7)" : "nearest-rank");
+}
+
 int report_json(const struct report *r, FILE *f) {
     struct jsonw j = {.f = f};
     jsonw_open(&j, NULL, '{');
-    trace(&j, r);
-    requests(&j, r);
-    jsonw_number(&j, "window_s", r->through.window_s);
-    jsonw_text(&j, "quantile", r->rule == STATS_LINEAR ? "linear (Hyndman-Fan 7)" : "nearest-rank");
+    report_json_head(&j, r);
     metrics(&j, r);
     throughput(&j, r);
     jsonw_open(&j, "goodput", '{'); /* nothing without limits */

@@ -29,12 +29,12 @@ static const char query[] =
     " coalesce(reasoning_bytes, 0) > 0 OR t_first_answer_ns > t_first_token_ns, grade, cache_class, model,"
     " t_intended_ns, t_forwarded_ns, prompt_tokens, cached_tokens, output_tokens, draft_tokens, "
     "accepted_tokens, verify_steps,"
-    " accept_rate, accept_length"
+    " accept_rate, accept_length, request"
 #define X(name, sql, unit, wait) ", " sql
     REPORT_METRICS(X)
 #undef X
         " FROM selected WHERE generation = 1 ORDER BY arrived_wall_ns, recording, request";
-enum { FIRST_METRIC = 25 };
+enum { FIRST_METRIC = 26 };
 
 static double number(sqlite3_stmt *s, int i) {
     return sqlite3_column_type(s, i) == SQLITE_NULL ? NAN : sqlite3_column_double(s, i);
@@ -83,6 +83,8 @@ static void read_waits(const struct report *r, struct generation *g, sqlite3_stm
 
 static void read_row(const struct report *r, struct generation *g, sqlite3_stmt *s) {
     g->wall_ns = sqlite3_column_int64(s, 0);
+    g->request = sqlite3_column_int64(s, 25);
+    g->itl_p99 = NAN;
     g->arrive_ns = sqlite3_column_int64(s, 1);
     g->done_ns = sqlite3_column_int64(s, 2);
     g->recording = recording_of(r, s);

@@ -15,6 +15,7 @@ struct gaps {
     struct owner {
         int grade, model;
         size_t first, n; /* its gaps in x */
+        size_t of;       /* its generation in the report */
     } * owners;
     size_t n_owners, owners_room;
     uint64_t tokens; /* of the arrivals in x */
@@ -34,7 +35,7 @@ static bool add_gap(struct gaps *g, double gap_ms, uint32_t tokens) {
 }
 
 /* Counts as a request of its own only when it has a gap. */
-static bool end_owner(struct gaps *g, size_t first, int grade, int model) {
+static bool end_owner(struct gaps *g, size_t first, size_t of, int grade, int model) {
     if (g->n == first) return true;
     if (g->n_owners == g->owners_room) {
         size_t room = g->owners_room ? 2 * g->owners_room : 1024;
@@ -43,7 +44,7 @@ static bool end_owner(struct gaps *g, size_t first, int grade, int model) {
         g->owners = grown;
         g->owners_room = room;
     }
-    g->owners[g->n_owners++] = (struct owner){grade, model, first, g->n - first};
+    g->owners[g->n_owners++] = (struct owner){grade, model, first, g->n - first, of};
     return true;
 }
 

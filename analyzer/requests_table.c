@@ -164,6 +164,7 @@ static struct grid *to_grid(struct shown *t, const struct show_mode *m) {
     struct grid_column columns[N_SHOWN];
     size_t n = 0;
     t->told[CACHED] = true; /* that caching is not told is worth a column of its own */
+    for (int i = 0; i < N_SHOWN; i++) t->told[i] |= t->n == 0;
     fit(t, m);
     for (int i = 0; i < N_SHOWN; i++)
         if (t->told[i]) columns[n++] = heads[i];
@@ -195,6 +196,7 @@ struct grid *requests_table(sqlite3 *db, const char *tail, const struct show_mod
         g = to_grid(&t, m);
     else
         fprintf(stderr, "traceanalyze: requests: %s\n", sqlite3_errmsg(db));
+    *marked &= t.told[PREFILL]; /* the mark is explained only where it is seen */
     for (size_t r = 0; r < t.n; r++)
         for (int i = 0; i < N_SHOWN; i++) free(t.rows[r].cell[i]);
     free(t.rows);

@@ -40,7 +40,8 @@ void net_tune(int fd, bool to_client) {
     set(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES);
     set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, USER_TIMEOUT_MS);
     set(fd, SOL_SOCKET, SO_TIMESTAMPING, SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE);
-    if (to_client) set(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, NOTSENT_LOWAT_BYTES);
+    /* Towards the upstream too: megabytes of a prompt waiting in our kernel would count as the server's time. */
+    set(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, NOTSENT_LOWAT_BYTES);
 }
 
 static void stamp_read(struct msghdr *m, struct net_stamp *stamp) {

@@ -150,10 +150,22 @@ static int hand_over(struct side *o, const char *bytes, size_t n, const struct n
 
 /* -- reading */
 
+static void tell_open(struct relay *r, uint8_t flags, int64_t now_ns) {
+    struct piece p = {.kind = PIECE_OPEN, .flags = flags, .t_ns = now_ns, .value = (int64_t)r->pair};
+    if (flags & PIECE_RESUMED) {
+        p.off = r->side[DIR_UP].n_read;
+        p.value2 = (int64_t)r->side[DIR_DOWN].n_read;
+    }
+    bool ip = r->peer.sa.sa_family == AF_INET || r->peer.sa.sa_family == AF_INET6;
+    p.n_bytes = ip ? addr_len(&r->peer) : 0;
+    tap_push_bytes(r->all->tap, &r->flow, p, &r->peer);
+}
+
 /* Frames and records what was forwarded. at_once: all of it was written right after the read. */
 static void look(struct side *s, const char *bytes, size_t n, const struct net_stamp *stamp, bool at_once) {
     struct relay *r = s->relay;
     struct framer *f = &r->framer;
+    if (r->flow.unopened && !r->all->tap->congested) tell_open(r, PIECE_RESUMED, stamp->after_ns);
     framer_feed(f, s->dir, s->n_read, bytes, n);
     struct piece p = {.kind = PIECE_DATA,
                       .dir = s->dir,
@@ -237,17 +249,6 @@ static void init_side(struct relay *r, enum dir dir) {
     r->side[dir].relay = r;
     r->side[dir].dir = dir;
     r->side[dir].fd = -1;
-}
-
-static void tell_open(struct relay *r, uint8_t flags, int64_t now_ns) {
-    struct piece p = {.kind = PIECE_OPEN, .flags = flags, .t_ns = now_ns, .value = (int64_t)r->pair};
-    if (flags & PIECE_RESUMED) {
-        p.off = r->side[DIR_UP].n_read;
-        p.value2 = (int64_t)r->side[DIR_DOWN].n_read;
-    }
-    bool ip = r->peer.sa.sa_family == AF_INET || r->peer.sa.sa_family == AF_INET6;
-    p.n_bytes = ip ? addr_len(&r->peer) : 0;
-    tap_push_bytes(r->all->tap, &r->flow, p, &r->peer);
 }
 
 void relay_new(struct relays *rs, int fd, const union addr_any *peer, size_t pair, struct upstream *u) {

@@ -24,13 +24,16 @@ static const char *reason(const struct relay *r) {
     return r->upstream->list.n == 0 ? "its name does not resolve" : strerror(r->connect_err);
 }
 
-static void established(struct relay *r) {
+/* err: it was established and is reset already; what it sent before can still be read. */
+static void established(struct relay *r, int err) {
     struct side *u = relay_upstream(r);
     int64_t now = clocks_mono();
     r->phase = OPEN;
     relay_tell(r, (struct piece){.kind = PIECE_CONNECTED, .t_ns = now, .t2_ns = r->connect_ns});
     if (r->upstream->down && r->all->on_upstream) r->all->on_upstream(r->all->ctx, r->upstream, true);
-    if (outq_len(&u->out) > 0)
+    if (err)
+        relay_write_failed(u, err);
+    else if (outq_len(&u->out) > 0)
         relay_flush(u);
     else
         relay_drained(u);
@@ -77,7 +80,7 @@ static bool attempt(struct relay *r, const union addr_any *x) {
         note_error(r, ENOMEM);
         return false;
     }
-    if (!err) established(r);
+    if (!err) established(r, 0);
     return true;
 }
 
@@ -111,13 +114,13 @@ void relay_connect(struct relay *r) {
 void relay_on_connect(struct relay *r) {
     struct side *u = relay_upstream(r);
     int err = net_error(u->fd);
-    if (err) {
-        note_error(r, err);
-        relay_detach(u, false);
-        try_next(r);
-    } else {
-        established(r);
+    if (err == 0 || err == ECONNRESET || err == EPIPE) { /* who refuses a SYN makes it ECONNREFUSED */
+        established(r, err);
+        return;
     }
+    note_error(r, err);
+    relay_detach(u, false);
+    try_next(r);
 }
 
 void relay_connect_tick(struct relay *r, int64_t now_ns) {

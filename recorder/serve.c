@@ -70,9 +70,8 @@ static void leave_or_close(struct serve *s, bool close) {
     if (s->opts->drain_ns < INT64_MAX)
         snprintf(limit, sizeof limit, "up to %.3g s", (double)s->opts->drain_ns / 1e9);
     if (n && !s->opts->quiet)
-        fprintf(stderr, "%stracerec: waiting %s for %zu running request%s (again to stop at once)\n",
-                s->status.line_open ? "\r\033[K" : "", limit, n, n == 1 ? "" : "s");
-    s->status.line_open = false;
+        status_note(&s->status, "tracerec: waiting %s for %zu running request%s (again to stop at once)",
+                    limit, n, n == 1 ? "" : "s");
     if (close)
         front_close(&s->front);
     else

@@ -21,6 +21,7 @@ static void put(const char *text, size_t n) {
 
 void status_init(struct status *s) {
     s->terminal = isatty(STDERR_FILENO);
+    s->told_trace = s->shared->trace_status; /* main has said it */
     s->started_ns = s->last_ns = clocks_mono();
     s->next_ns = s->started_ns + s->opts->status_interval_ns;
 }
@@ -42,6 +43,15 @@ void status_say(struct status *s, const char *form, ...) {
     vsnprintf(what, sizeof what, form, args);
     va_end(args);
     snprintf(line, sizeof line, "%s %s", text_time(when, clocks_wall(), !s->terminal, false), what);
+    put_line(s, line);
+}
+
+void status_note(struct status *s, const char *form, ...) {
+    char line[800];
+    va_list args;
+    va_start(args, form);
+    vsnprintf(line, sizeof line, form, args);
+    va_end(args);
     put_line(s, line);
 }
 
@@ -71,7 +81,7 @@ static void tell_losses(struct status *s, int64_t now) {
         bool fresh = s->told_loss_ns[i] == 0 || now - s->told_loss_ns[i] > AGAIN_NS;
         s->told_loss[i] = n;
         s->told_loss_ns[i] = now;
-        if (fresh && strcmp(loss_infos[i].severity, "loss") == 0)
+        if (fresh && i != LOSS_not_recording && strcmp(loss_infos[i].severity, "loss") == 0)
             status_say(s, "LOST %s so far (%s: %s)", text_count(count, n), loss_infos[i].name,
                        loss_infos[i].meaning);
     }
@@ -188,11 +198,13 @@ static void say_losses(const struct status *s) {
 
 void status_summary(struct status *s, bool sealed) {
     char span[TEXT_MAX];
+    const char *error = s->shared->trace_error, *why = *error ? error : "the recorder did not end in order";
     uint64_t ran = (uint64_t)(clocks_mono() - s->started_ns);
     if (s->line_open) put("\r\033[K", 4);
-    if (!sealed) {
-        const char *why =
-            *s->shared->trace_error ? s->shared->trace_error : "the recorder did not end in order";
+    if (!sealed && s->shared->trw.next_seq == 0) {
+        const char *flag = s->opts->must_record ? "--must-record: " : "";
+        fprintf(stderr, "tracerec: %s%s: nothing was recorded: %s\n", flag, s->path, why);
+    } else if (!sealed) {
         fprintf(stderr, "tracerec: %s: not sealed: %s; what was written can be read\n", s->path, why);
     } else if (!s->opts->quiet) {
         fprintf(stderr, "tracerec: sealed %s after %s\n", s->path, text_span(span, ran));

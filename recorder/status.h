@@ -24,6 +24,8 @@ struct status {
 void status_init(struct status *s);
 /* One line, with the time of day before it; formatted like printf. Kept back by --quiet. */
 __attribute__((format(printf, 2, 3))) void status_say(struct status *s, const char *form, ...);
+/* Likewise, without the time and in spite of --quiet. */
+__attribute__((format(printf, 2, 3))) void status_note(struct status *s, const char *form, ...);
 /* To be called each second: the status line, and a line for each change. */
 void status_tick(struct status *s, size_t n_in_flight);
 void status_upstream(struct status *s, const struct upstream *u, bool up, int64_t down_for_ns);

@@ -138,7 +138,9 @@ void tap_push_bytes(struct tap *t, struct tap_flow *f, struct piece p, const voi
         return;
     }
     if (f) p.flow = f->id;
-    if (!push(t, &p, bytes)) drop(t, f, &p);
+    bool pushed = push(t, &p, bytes);
+    if (!pushed) drop(t, f, &p);
+    if (f && p.kind == PIECE_OPEN) f->unopened = !pushed;
 }
 
 void tap_push(struct tap *t, struct tap_flow *f, struct piece p) {

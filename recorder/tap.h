@@ -17,7 +17,8 @@ struct tap_gap {
 /* A flow's part of the tap, embedded in whoever owns the flow. */
 struct tap_flow {
     uint64_t id;
-    struct tap_gap shed, dropped;            /* not told yet */
+    struct tap_gap shed, dropped; /* not told yet */
+    bool unopened; /* its OPEN was dropped: to be told anew, as resumed, before its next bytes */
     uint64_t epoch, in_epoch, in_last_epoch; /* bytes queued, to know its share of the ring */
     struct tap_flow *prev, *next;            /* among those with something to tell */
 };

@@ -9,7 +9,7 @@ build=${BUILD_DIR:-$top/build-test}
 . "$top/samples/packages.sh"
 install_missing "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}"
 
-cmake -S "$top" -B "$build" -DSAN=address,undefined >"$build.log" 2>&1 || { cat "$build.log"; exit 1; }
+cmake -S "$top" -B "$build" -DSAN="${SAN:-address,undefined}" >"$build.log" 2>&1 || { cat "$build.log"; exit 1; }
 cmake --build "$build" -j"$(nproc)"
 export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1
 cd "$build"

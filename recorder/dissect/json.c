@@ -60,6 +60,7 @@ static cJSON *parse(const char *p, size_t n, struct json_doc *d) {
 
 struct json_doc json_open(const char *p, size_t n) {
     struct json_doc d = {.verdict = JSON_BAD};
+    if (n == 0) return d;
     struct jsontext t = jsontext_scan(p, n);
     if (t.verdict != JSONTEXT_OK) {
         d.verdict = t.verdict == JSONTEXT_LARGE ? JSON_LARGE : JSON_BAD;

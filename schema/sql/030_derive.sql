@@ -8,7 +8,7 @@ WHERE COALESCE(losses, start_class, zeros_left_out, concurrent) IS NOT NULL;
 CREATE TEMP TABLE d_gen AS
 SELECT recording, request, upstream, model, path, t_arrive_mono_ns AS a, COALESCE(t_first_token_ns, t_done_ns) AS f,
   COALESCE(t_done_ns, t_end_ns, CASE WHEN outcome = 'lost' THEN t_lost_ns END) AS e,
-  outcome, status, loading, cached_tokens, reported_load_ns, finish_reason, api, NULL AS class, 0 AS life
+  outcome, status, loading, cached_tokens, reported_load_ns, finish_reason, api, server, matched_stop_seen, NULL AS class, 0 AS life
 FROM (SELECT r.*, f.t_lost_ns FROM requests r JOIN request_facts f ON f.recording = r.recording AND f.request = r.request)
 WHERE generation = 1;
 CREATE INDEX temp.d_gen_key ON d_gen (recording, request);
@@ -80,10 +80,14 @@ UPDATE d_gen SET class = 'warmup' FROM d_after n WHERE d_gen.recording = n.recor
 UPDATE request_facts SET start_class = d.class FROM d_gen d
 WHERE d.class IS NOT NULL AND request_facts.recording = d.recording AND request_facts.request = d.request;
 
--- zeros_left_out: told above 0 elsewhere, and never 0, by the same upstream, model and route within one process life.
+-- zeros_left_out: told above 0 elsewhere, and never 0, by the same upstream, model and route within one process life, where
+-- the engine is one that leaves zeros out: vLLM or SGLang, by --note engine=, SGLang's matched_stop, or their HTTP server.
 UPDATE request_facts SET zeros_left_out = 1
-FROM d_gen d JOIN (SELECT recording AS rec, upstream AS up, model AS mod, path AS p, life AS l FROM d_gen
-  GROUP BY 1, 2, 3, 4, 5 HAVING MIN(cached_tokens) > 0) ON rec = d.recording AND up = d.upstream AND mod IS d.model AND p = d.path AND l = d.life
+FROM d_gen d JOIN (SELECT recording AS rec, upstream AS up, model AS mod, path AS p, life AS l FROM d_gen g
+  GROUP BY 1, 2, 3, 4, 5 HAVING MIN(cached_tokens) > 0 AND (MAX(matched_stop_seen) = 1 OR MAX(server LIKE 'uvicorn%') = 1
+    OR EXISTS (SELECT 1 FROM notes n WHERE n.recording = g.recording AND n.key = 'engine'
+      AND (n.value LIKE 'vllm%' OR n.value LIKE 'sglang%'))))
+  ON rec = d.recording AND up = d.upstream AND mod IS d.model AND p = d.path AND l = d.life
 WHERE d.cached_tokens IS NULL AND d.outcome = 'ok' AND request_facts.recording = d.recording AND request_facts.request = d.request;
 
 -- Losses that became known after their request had ended.

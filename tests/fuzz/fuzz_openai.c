@@ -1,5 +1,5 @@
-/* Events of a chat stream, one a line: read with and without what was remembered of earlier ones, the facts must
- * be the same. */
+/* Events of a chat stream, one a line: read with and without what was remembered of earlier ones, the facts
+ * must be the same. */
 #include "tests/unit/fake_trw.h"
 
 #include "recorder/dissect/dialect.h"
@@ -28,7 +28,8 @@ static void events(struct answer *a, const char *p, size_t n, bool forget) {
 
 static char *run(const uint8_t *data, size_t size, bool forget) {
     struct pool pool = {.limit = 1 << 22};
-    struct answer a = {.trw = fake_trw(), .shared = shared, .pool = &pool, .key = key, .id = 1, .status = 200};
+    struct answer a = {
+        .trw = fake_trw(), .shared = shared, .pool = &pool, .key = key, .id = 1, .status = 200};
     fake_reset();
     trw_begin(a.trw, SUBJECT_R, 1);
     a.dialect = &dialect_openai_chat;

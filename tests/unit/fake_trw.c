@@ -23,7 +23,7 @@ static struct {
         enum subject s;
         uint64_t id;
         bool ended;
-    } *subjects;
+    } * subjects;
     size_t n_subjects;
     bool misused;
 } state;
@@ -179,9 +179,12 @@ bool fake_misused(void) {
 static void dump_fact(FILE *f, const struct told *t) {
     const struct fact_info *i = &fact_infos[t->fact];
     fprintf(f, "%s = ", i->name);
-    if (i->type == FACT_STR) fprintf(f, "%s\n", t->s);
-    else if (i->type == FACT_REAL) fprintf(f, "%.17g\n", t->r);
-    else fprintf(f, "%lld\n", (long long)t->i);
+    if (i->type == FACT_STR)
+        fprintf(f, "%s\n", t->s);
+    else if (i->type == FACT_REAL)
+        fprintf(f, "%.17g\n", t->r);
+    else
+        fprintf(f, "%lld\n", (long long)t->i);
 }
 
 char *fake_dump(uint64_t id) {
@@ -196,8 +199,8 @@ char *fake_dump(uint64_t id) {
         const struct tok_event *e = &state.events[i];
         if (e->request == id)
             fprintf(f, "event t %lld choice %u what %u text %u wire %u running %lld ids %d logprobs %d\n",
-                    (long long)e->t_ns, e->choice, e->what, e->text_bytes, e->wire_bytes, (long long)e->running,
-                    e->ids, e->logprobs);
+                    (long long)e->t_ns, e->choice, e->what, e->text_bytes, e->wire_bytes,
+                    (long long)e->running, e->ids, e->logprobs);
     }
     for (size_t i = 0; i < state.n_losses; i++)
         if (state.losses[i].request == id)

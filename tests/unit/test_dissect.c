@@ -1,5 +1,5 @@
 /* Flows as the forwarder tells them: times, pairing, ends, and what happens when pieces are missing. */
-#include "tests/unit/drive.h"
+#include "tests/unit/fake_drive.h"
 #include "tests/unit/fake_trw.h"
 
 #include <errno.h>
@@ -41,8 +41,12 @@ static void event(struct drive *v, int64_t t_ns, const char *data) {
     at(v, t_ns, DIR_DOWN, text);
 }
 
-#define DELTA(text)  "{\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"" text "\"}}]}"
-#define STOP         "{\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}"
+#define DELTA(text)                                                                                          \
+    "{\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"" text "\"}}]" \
+                                                                                                     "}"
+#define STOP                                                                                                 \
+    "{\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":"        \
+    "\"stop\"}]}"
 
 static void hold(uint64_t id, enum fact f, int64_t right) {
     int64_t seen = fake_get(id, f, -1);
@@ -53,11 +57,13 @@ static void hold(uint64_t id, enum fact f, int64_t right) {
 static void hold_text(uint64_t id, enum fact f, const char *right) {
     const char *seen = fake_str(id, f);
     if (!seen || strcmp(seen, right) != 0)
-        fail_msg("request %d: %s is %s, right is %s", (int)id, fact_infos[f].name, seen ? seen : "absent", right);
+        fail_msg("request %d: %s is %s, right is %s", (int)id, fact_infos[f].name, seen ? seen : "absent",
+                 right);
 }
 static void absent(uint64_t id, enum fact f) {
     int64_t v;
-    if (fake_int(id, f, &v) || fake_str(id, f)) fail_msg("request %d: %s was told", (int)id, fact_infos[f].name);
+    if (fake_int(id, f, &v) || fake_str(id, f))
+        fail_msg("request %d: %s was told", (int)id, fact_infos[f].name);
 }
 
 static void times_of_a_stream(void **state) {
@@ -96,12 +102,15 @@ static void forwarding_may_be_told_later(void **state) {
     struct drive v;
     begin(&v);
     const char *text = "POST /v1/chat/completions HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}";
-    struct piece d = {.kind = PIECE_DATA, .dir = DIR_UP, .n_bytes = (uint32_t)strlen(text), .flags = PIECE_KERNEL_TIME};
+    struct piece d = {
+        .kind = PIECE_DATA, .dir = DIR_UP, .n_bytes = (uint32_t)strlen(text), .flags = PIECE_KERNEL_TIME};
     drive_piece(&v, d, text);
     absent(1, F_t_forwarded_ns);
-    drive_piece(&v, (struct piece){.kind = PIECE_WROTE, .dir = DIR_UP, .off = strlen(text) - 1, .t_ns = 2500}, NULL);
+    drive_piece(&v, (struct piece){.kind = PIECE_WROTE, .dir = DIR_UP, .off = strlen(text) - 1, .t_ns = 2500},
+                NULL);
     absent(1, F_t_forwarded_ns);
-    drive_piece(&v, (struct piece){.kind = PIECE_WROTE, .dir = DIR_UP, .off = strlen(text), .t_ns = 2600}, NULL);
+    drive_piece(&v, (struct piece){.kind = PIECE_WROTE, .dir = DIR_UP, .off = strlen(text), .t_ns = 2600},
+                NULL);
     hold(1, F_t_forwarded_ns, 2600);
     end(&v);
     hold_text(1, F_stamp_source, "kernel");
@@ -110,8 +119,11 @@ static void forwarding_may_be_told_later(void **state) {
 static void pipelined_answers_pair_in_order(void **state) {
     struct drive v;
     begin(&v);
-    at(&v, 2000, DIR_UP, "GET /v1/models HTTP/1.1\r\nX-Request-Id: one\r\n\r\nGET /health HTTP/1.1\r\nX-Request-Id: two\r\n\r\n");
-    at(&v, 3000, DIR_DOWN, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n");
+    at(&v, 2000, DIR_UP,
+       "GET /v1/models HTTP/1.1\r\nX-Request-Id: one\r\n\r\nGET /health HTTP/1.1\r\nX-Request-Id: "
+       "two\r\n\r\n");
+    at(&v, 3000, DIR_DOWN,
+       "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n");
     end(&v);
     hold_text(1, F_request_id, "one");
     hold(1, F_status, 200);
@@ -128,7 +140,8 @@ static void pipelined_answers_pair_in_order(void **state) {
 static void interim_responses_are_not_the_response(void **state) {
     struct drive v;
     begin(&v);
-    at(&v, 2000, DIR_UP, "POST /v1/chat/completions HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+    at(&v, 2000, DIR_UP,
+       "POST /v1/chat/completions HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
     at(&v, 3000, DIR_DOWN, "HTTP/1.1 100 Continue\r\n\r\n");
     at(&v, 4000, DIR_UP, "{}");
     at(&v, 5000, DIR_DOWN, "HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
@@ -162,7 +175,8 @@ static void surplus_bytes_are_no_answer(void **state) {
     struct drive v;
     begin(&v);
     at(&v, 2000, DIR_UP, "GET /v1/models HTTP/1.1\r\n\r\n");
-    at(&v, 3000, DIR_DOWN, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nbad");
+    at(&v, 3000, DIR_DOWN,
+       "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nbad");
     at(&v, 3500, DIR_DOWN, "more, and no HTTP");
     at(&v, 4000, DIR_UP, "GET /health HTTP/1.1\r\n\r\n");
     at(&v, 5000, DIR_DOWN, "HTTP/1.1 201 OK\r\nContent-Length: 4\r\n\r\ngood");
@@ -183,9 +197,12 @@ static void an_upgrade_makes_a_tunnel(void **state) {
     struct drive v;
     begin(&v);
     at(&v, 2000, DIR_UP, "GET /v1/realtime HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
-    at(&v, 3000, DIR_DOWN, "HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n\x81\x05hello");
+    at(&v, 3000, DIR_DOWN,
+       "HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n\x81\x05hello");
     at(&v, 4000, DIR_UP, "GET / HTTP/1.1\r\n\r\n");
-    at(&v, 5000, DIR_DOWN, "\x81\x03" "bye");
+    at(&v, 5000, DIR_DOWN,
+       "\x81\x03"
+       "bye");
     v.now_ns = 6000;
     drive_fin(&v, DIR_DOWN);
     v.now_ns = 6500;
@@ -225,7 +242,9 @@ static void connect_makes_a_tunnel(void **state) {
 static void other_protocols_are_opaque(void **state) {
     static const struct {
         const char *bytes, *protocol;
-    } rows[] = {{"\x16\x03\x01 hello", "tls"}, {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "h2"}, {"\x01\x02 garbage", "raw"}};
+    } rows[] = {{"\x16\x03\x01 hello", "tls"},
+                {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "h2"},
+                {"\x01\x02 garbage", "raw"}};
     for (int i = 0; i < 3; i++)
         for (int cut = 0; cut < 2; cut++) {
             struct drive v;
@@ -308,8 +327,10 @@ static void ends_by_the_upstream(void **state) {
         at(&v, 3000, DIR_DOWN, SSE);
         event(&v, 4000, DELTA("A"));
         v.now_ns = 5000;
-        if (rows[i].error) drive_reset(&v, DIR_DOWN, rows[i].error);
-        else drive_fin(&v, DIR_DOWN);
+        if (rows[i].error)
+            drive_reset(&v, DIR_DOWN, rows[i].error);
+        else
+            drive_fin(&v, DIR_DOWN);
         end(&v);
         hold_text(1, F_end_by, rows[i].by);
         hold(1, F_t_end_ns, 5000);
@@ -323,7 +344,9 @@ static void a_body_may_end_with_the_connection(void **state) {
     struct drive v;
     begin(&v);
     drive_post(&v, "/v1/chat/completions", "", CHAT);
-    at(&v, 3000, DIR_DOWN, "HTTP/1.0 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: " DELTA("A") "\n\ndata: " STOP "\n\n");
+    at(&v, 3000, DIR_DOWN,
+       "HTTP/1.0 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: " DELTA("A") "\n\ndata: " STOP
+                                                                                     "\n\n");
     v.now_ns = 5000;
     drive_fin(&v, DIR_DOWN);
     end(&v);
@@ -348,7 +371,9 @@ static void what_comes_after_the_end_is_noted(void **state) {
 static void a_refused_request_has_no_status(void **state) {
     struct drive v;
     begin(&v);
-    drive_piece(&v, (struct piece){.kind = PIECE_CONNECTED, .t2_ns = 2100, .t_ns = 2200, .value = ECONNREFUSED}, NULL);
+    drive_piece(&v,
+                (struct piece){.kind = PIECE_CONNECTED, .t2_ns = 2100, .t_ns = 2200, .value = ECONNREFUSED},
+                NULL);
     drive_post(&v, "/v1/chat/completions", "", CHAT);
     v.now_ns = 3000;
     drive_piece(&v, (struct piece){.kind = PIECE_ANSWERED, .value = 502, .value2 = ECONNREFUSED}, NULL);
@@ -364,7 +389,8 @@ static void a_refused_request_has_no_status(void **state) {
 static void an_answer_may_come_before_the_request_is_whole(void **state) {
     struct drive v;
     begin(&v);
-    at(&v, 2000, DIR_UP, "POST /v1/chat/completions HTTP/1.1\r\nContent-Length: 1000\r\n\r\n{\"model\":\"big\",");
+    at(&v, 2000, DIR_UP,
+       "POST /v1/chat/completions HTTP/1.1\r\nContent-Length: 1000\r\n\r\n{\"model\":\"big\",");
     at(&v, 3000, DIR_DOWN, "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n");
     v.now_ns = 100000000000;
     drive_piece(&v, (struct piece){.kind = PIECE_CLOCK, .t2_ns = 5}, NULL);
@@ -405,7 +431,8 @@ static void shed_bytes_lose_the_request_and_no_other(void **state) {
     drive_post(&v, "/v1/chat/completions", "X-Request-Id: two\r\n", CHAT);
     v.now_ns = 8000;
     const char *answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
-    struct piece d = {.kind = PIECE_DATA, .dir = DIR_DOWN, .off = v.off[DIR_DOWN], .n_bytes = (uint32_t)strlen(answer)};
+    struct piece d = {
+        .kind = PIECE_DATA, .dir = DIR_DOWN, .off = v.off[DIR_DOWN], .n_bytes = (uint32_t)strlen(answer)};
     d.head_at = v.off[DIR_DOWN], d.end_at = d.head_at + d.n_bytes;
     drive_piece(&v, d, answer);
     end(&v);
@@ -432,7 +459,8 @@ static void an_end_that_was_not_seen_is_lost(void **state) {
     drive_post(&v, "/v1/chat/completions", "", CHAT);
     /* the answer's head: the forwarder says where it begins */
     const char *answer = "tail of the first\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
-    struct piece d = {.kind = PIECE_DATA, .dir = DIR_DOWN, .off = v.off[DIR_DOWN], .n_bytes = (uint32_t)strlen(answer)};
+    struct piece d = {
+        .kind = PIECE_DATA, .dir = DIR_DOWN, .off = v.off[DIR_DOWN], .n_bytes = (uint32_t)strlen(answer)};
     d.head_at = d.off + 19;
     v.now_ns = 8000;
     drive_piece(&v, d, answer);
@@ -451,7 +479,8 @@ static void a_resumed_flow_goes_on_with_the_next_message(void **state) {
     drive_piece(&v, open, NULL);
     struct piece d = {.kind = PIECE_DATA, .flow = 7, .dir = DIR_DOWN, .off = 2000, .n_bytes = 4};
     drive_piece(&v, d, "rest");
-    const char *request = "GET /health HTTP/1.1\r\n\r\n", *answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    const char *request = "GET /health HTTP/1.1\r\n\r\n",
+               *answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     struct piece up = {.kind = PIECE_DATA, .flow = 7, .dir = DIR_UP, .off = 100, .head_at = 100};
     up.n_bytes = (uint32_t)strlen(request);
     drive_piece(&v, up, request);
@@ -481,8 +510,11 @@ static void an_answer_to_an_unseen_request_is_partial(void **state) {
 static void a_lost_upload_does_not_lose_the_answer(void **state) {
     struct drive v;
     begin(&v);
-    at(&v, 2000, DIR_UP, "POST /v1/chat/completions HTTP/1.1\r\nContent-Length: 100000\r\n\r\n{\"model\":\"m\",\"stream\":true,");
-    struct piece shed = {.kind = PIECE_DATA, .dir = DIR_UP, .off = v.off[DIR_UP], .n_shed = 99973, .t2_ns = 2600};
+    at(&v, 2000, DIR_UP,
+       "POST /v1/chat/completions HTTP/1.1\r\nContent-Length: "
+       "100000\r\n\r\n{\"model\":\"m\",\"stream\":true,");
+    struct piece shed = {
+        .kind = PIECE_DATA, .dir = DIR_UP, .off = v.off[DIR_UP], .n_shed = 99973, .t2_ns = 2600};
     shed.end_at = shed.off + shed.n_shed;
     v.now_ns = 2500;
     drive_piece(&v, shed, NULL);
@@ -507,7 +539,8 @@ static void pauses_and_late_reads_are_spans(void **state) {
     at(&v, 3000, DIR_DOWN, SSE);
     drive_piece(&v, (struct piece){.kind = PIECE_PAUSE, .dir = DIR_DOWN, .t_ns = 3500, .value = 4096}, NULL);
     drive_piece(&v, (struct piece){.kind = PIECE_RESUME, .dir = DIR_DOWN, .t_ns = 4500, .t2_ns = 3500}, NULL);
-    struct piece late = {.kind = PIECE_DATA, .dir = DIR_DOWN, .off = v.off[DIR_DOWN], .n_bytes = 5, .t_ns = 5000};
+    struct piece late = {
+        .kind = PIECE_DATA, .dir = DIR_DOWN, .off = v.off[DIR_DOWN], .n_bytes = 5, .t_ns = 5000};
     late.late_ns = 2000000;
     drive_piece(&v, late, LAST);
     drive_piece(&v, (struct piece){.kind = PIECE_PAUSE, .dir = DIR_UP, .t_ns = 6000}, NULL);
@@ -534,7 +567,9 @@ static void secrets_are_only_hashed(void **state) {
     for (int i = 0; i < 3; i++) {
         begin(&v);
         drive_post(&v, "/v1/chat/completions?key=test-0003#test-0003",
-                   i == 2 ? "x-api-key: sk-test-0004\r\n" : "Authorization: Bearer sk-test-0001\r\nCookie: sid=test-0002\r\n", CHAT);
+                   i == 2 ? "x-api-key: sk-test-0004\r\n"
+                          : "Authorization: Bearer sk-test-0001\r\nCookie: sid=test-0002\r\n",
+                   CHAT);
         at(&v, 3000, DIR_DOWN, "HTTP/1.1 200 OK\r\nSet-Cookie: test-0002\r\nContent-Length: 0\r\n\r\n");
         end(&v);
         snprintf(clients[i], sizeof clients[i], "%s", fake_str(1, F_client));
@@ -550,8 +585,10 @@ static void a_client_without_credential_is_its_address(void **state) {
     char hash[2][64];
     begin(&v);
     for (int i = 0; i < 2; i++) {
-        struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = (in_port_t)i, .sin_addr.s_addr = 0x0100007f};
-        drive_piece(&v, (struct piece){.kind = PIECE_OPEN, .flow = 10 + (uint64_t)i, .n_bytes = sizeof in}, &in);
+        struct sockaddr_in in = {
+            .sin_family = AF_INET, .sin_port = (in_port_t)i, .sin_addr.s_addr = 0x0100007f};
+        drive_piece(&v, (struct piece){.kind = PIECE_OPEN, .flow = 10 + (uint64_t)i, .n_bytes = sizeof in},
+                    &in);
         snprintf(hash[i], sizeof hash[i], "%s", fake_str(10 + (uint64_t)i, F_c_client));
     }
     end(&v);
@@ -565,8 +602,10 @@ static void large_bodies_are_counted_and_scanned(void **state) {
     char head[256], *part = malloc(1 << 16);
     memset(part, 'y', 1 << 16);
     begin(&v);
-    const char *first = "{\"model\":\"m\",\"stream\":true,\"max_tokens\":7,\"messages\":[{\"role\":\"user\",\"content\":\"";
-    snprintf(head, sizeof head, "POST /v1/chat/completions HTTP/1.1\r\nContent-Length: %zu\r\n\r\n%s", n + strlen(first), first);
+    const char *first =
+        "{\"model\":\"m\",\"stream\":true,\"max_tokens\":7,\"messages\":[{\"role\":\"user\",\"content\":\"";
+    snprintf(head, sizeof head, "POST /v1/chat/completions HTTP/1.1\r\nContent-Length: %zu\r\n\r\n%s",
+             n + strlen(first), first);
     at(&v, 2000, DIR_UP, head);
     for (size_t i = 0; i < n; i += 1 << 16) drive_bytes(&v, DIR_UP, part, 1 << 16);
     free(part);
@@ -586,7 +625,9 @@ static void an_unknown_coding_is_named(void **state) {
     struct drive v;
     begin(&v);
     drive_post(&v, "/v1/chat/completions", "", CHAT);
-    at(&v, 3000, DIR_DOWN, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Encoding: br\r\nContent-Length: 4\r\n\r\nabcd");
+    at(&v, 3000, DIR_DOWN,
+       "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Encoding: br\r\nContent-Length: "
+       "4\r\n\r\nabcd");
     end(&v);
     hold_text(1, F_undecodable, "br");
     hold(1, F_response_body_bytes, 4);
@@ -597,9 +638,13 @@ static void an_unknown_coding_is_named(void **state) {
 static void odd_names_are_made_valid(void **state) {
     struct drive v;
     begin(&v);
-    drive_post(&v, "/v1/chat/completions", "", "{\"model\":\"a\xff" "b\",\"messages\":[]}");
+    drive_post(&v, "/v1/chat/completions", "",
+               "{\"model\":\"a\xff"
+               "b\",\"messages\":[]}");
     end(&v);
-    hold_text(1, F_model, "a\xef\xbf\xbd" "b");
+    hold_text(1, F_model,
+              "a\xef\xbf\xbd"
+              "b");
     hold(1, F_json_repairs, 1);
 }
 
@@ -631,7 +676,8 @@ static void a_queue_header_comes_with_the_wall_clock(void **state) {
     struct drive v;
     begin(&v);
     drive_piece(&v, (struct piece){.kind = PIECE_CLOCK, .t_ns = 1500, .t2_ns = 1790000000000001500}, NULL);
-    drive_post(&v, "/v1/chat/completions", "X-Queue-Start: 1789999999500\r\nX-Request-Start: t=1789999999.250\r\n", CHAT);
+    drive_post(&v, "/v1/chat/completions",
+               "X-Queue-Start: 1789999999500\r\nX-Request-Start: t=1789999999.250\r\n", CHAT);
     end(&v);
     hold(1, F_queue_start_wall_ns, 1789999999250000000);
     hold(1, F_arrive_wall_ns, 1790000000000002000);

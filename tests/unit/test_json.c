@@ -54,7 +54,8 @@ static void whole_numbers_are_exact(void **state) {
         struct json_doc d = open_text(text);
         assert_int_equal(d.verdict, JSON_OK);
         bool ok = json_int(json_get(d.root, "a"), &v);
-        if (ok != rows[i].ok || (ok && v != rows[i].value) || d.too_large != rows[i].too_large) fail_msg("%s", text);
+        if (ok != rows[i].ok || (ok && v != rows[i].value) || d.too_large != rows[i].too_large)
+            fail_msg("%s", text);
         json_close(&d);
     }
 }
@@ -70,9 +71,16 @@ static void texts_are_repaired_and_it_is_counted(void **state) {
         {"x\\ud800y", "x\xef\xbf\xbdy", 1},
         {"\\udc00", "\xef\xbf\xbd", 1},
         {"\\ud800\\ud83d\\ude00", "\xef\xbf\xbd\xf0\x9f\x98\x80", 1},
-        {"\\ud800\\u0041", "\xef\xbf\xbd" "A", 1},
+        {"\\ud800\\u0041",
+         "\xef\xbf\xbd"
+         "A",
+         1},
         {"a\\u0000b", "a?b", 1},
-        {"a\xff\xfe" "b", "a\xef\xbf\xbd\xef\xbf\xbd" "b", 2},
+        {"a\xff\xfe"
+         "b",
+         "a\xef\xbf\xbd\xef\xbf\xbd"
+         "b",
+         2},
         {"\xe2\x82", "\xef\xbf\xbd\xef\xbf\xbd", 2},
         {"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd", 3},
         {"\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd", 2},
@@ -105,11 +113,35 @@ static void verdicts(void **state) {
         const char *text;
         int verdict;
     } rows[] = {
-        {"{}", JSON_OK}, {" \r\n\t{} \n", JSON_OK}, {"\xef\xbb\xbf{}", JSON_OK}, {"[1,2]", JSON_OK}, {"\"x\"", JSON_OK}, {"7", JSON_OK},
-        {"", JSON_BAD}, {"  ", JSON_BAD}, {"{", JSON_BAD}, {"{}}", JSON_BAD}, {"{} {}", JSON_BAD}, {"{]", JSON_BAD}, {"{\"a\":1,", JSON_BAD},
-        {"{\"1\":1,}", JSON_BAD}, {"{\"a\" 1}", JSON_BAD}, {"{\"a\":tru}", JSON_BAD}, {"{'a':1}", JSON_BAD}, {"[1,,2]", JSON_BAD},
-        {"{\"a\":\"\\x\"}", JSON_BAD}, {"{\"a\":\"\\u12\"}", JSON_BAD}, {"nope", JSON_BAD}, {"[DONE]", JSON_BAD}, {"\"", JSON_BAD}, {"-", JSON_BAD},
-        {"{\"a\":1}x", JSON_BAD}, {"[1 2]", JSON_BAD}, {",", JSON_BAD}, {"\\", JSON_BAD}, {"{\"a\":\"\\", JSON_BAD},
+        {"{}", JSON_OK},
+        {" \r\n\t{} \n", JSON_OK},
+        {"\xef\xbb\xbf{}", JSON_OK},
+        {"[1,2]", JSON_OK},
+        {"\"x\"", JSON_OK},
+        {"7", JSON_OK},
+        {"", JSON_BAD},
+        {"  ", JSON_BAD},
+        {"{", JSON_BAD},
+        {"{}}", JSON_BAD},
+        {"{} {}", JSON_BAD},
+        {"{]", JSON_BAD},
+        {"{\"a\":1,", JSON_BAD},
+        {"{\"1\":1,}", JSON_BAD},
+        {"{\"a\" 1}", JSON_BAD},
+        {"{\"a\":tru}", JSON_BAD},
+        {"{'a':1}", JSON_BAD},
+        {"[1,,2]", JSON_BAD},
+        {"{\"a\":\"\\x\"}", JSON_BAD},
+        {"{\"a\":\"\\u12\"}", JSON_BAD},
+        {"nope", JSON_BAD},
+        {"[DONE]", JSON_BAD},
+        {"\"", JSON_BAD},
+        {"-", JSON_BAD},
+        {"{\"a\":1}x", JSON_BAD},
+        {"[1 2]", JSON_BAD},
+        {",", JSON_BAD},
+        {"\\", JSON_BAD},
+        {"{\"a\":\"\\", JSON_BAD},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct json_doc d = open_text(rows[i].text);
@@ -119,7 +151,8 @@ static void verdicts(void **state) {
 }
 
 static void every_cut_of_a_text_is_bad(void **state) {
-    const char *text = "{\"a\":[1,-2.5e3,\"x\\u00e9\\ud83d\\ude00\",{\"b\":null}],\"c\":true,\"d\":\"\xc3\xa9\"}";
+    const char *text =
+        "{\"a\":[1,-2.5e3,\"x\\u00e9\\ud83d\\ude00\",{\"b\":null}],\"c\":true,\"d\":\"\xc3\xa9\"}";
     for (size_t n = 0; n <= strlen(text); n++) {
         struct json_doc d = open_n(text, n);
         assert_int_equal(d.verdict, n == strlen(text) ? JSON_OK : JSON_BAD);
@@ -146,7 +179,8 @@ static void deep_and_wide_texts_are_refused(void **state) {
 }
 
 static void look_ups(void **state) {
-    struct json_doc d = open_text("{\"Ab\":1,\"ab\":2,\"abc\":3,\"ab\":4,\"o\":{\"p\":{\"q\":5}},\"l\":[1,2,3]}");
+    struct json_doc d =
+        open_text("{\"Ab\":1,\"ab\":2,\"abc\":3,\"ab\":4,\"o\":{\"p\":{\"q\":5}},\"l\":[1,2,3]}");
     int64_t v = 0;
     assert_true(json_int(json_get(d.root, "ab"), &v) && v == 4); /* the last one */
     assert_true(json_int(json_get(d.root, "Ab"), &v) && v == 1);
@@ -195,8 +229,9 @@ static void documents_larger_than_the_arena(void **state) {
 }
 
 static void the_scanner_takes_what_it_can(void **state) {
-    const char *text = "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"model\":\"no\"},{\"stream\":false,\"x\":[1,2]}],"
-                       "\"stream\":true,\"max_tokens\":12,\"tools\":[{},{},{}],\"prompt\":[\"a\",\"b\"]";
+    const char *text =
+        "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"model\":\"no\"},{\"stream\":false,\"x\":[1,2]}],"
+        "\"stream\":true,\"max_tokens\":12,\"tools\":[{},{},{}],\"prompt\":[\"a\",\"b\"]";
     struct jsonscan s = jsonscan(text, strlen(text));
     assert_int_equal(s.n_model, 1);
     assert_memory_equal(s.model, "m", 1);

@@ -347,20 +347,22 @@ static void loading_503_is_a_start(void **state) {
 static void hits_and_misses_as_told(void **state) {
     struct kit k;
     kit_open(&k);
-    static const int cached[] = {64, -1, -1, 64, 0, -1};
-    static const char *const paths[] = {"/a", "/a", "/b", "/c", "/c", "/c"};
-    static const char *const right[] = {"hit", "miss_inferred", "unreported", "hit", "miss", "unreported"};
-    for (int i = 0; i < 6; i++) {
+    static const int cached[] = {64, -1, -1, 64, 0, -1, 64, -1};
+    static const char *const paths[] = {"/a", "/a", "/b", "/c", "/c", "/c", "/d", "/d"};
+    static const char *const right[] = {"hit",  "miss_inferred", "unreported", "hit",
+                                        "miss", "unreported",    "hit",        "unreported"};
+    for (int i = 0; i < 8; i++) {
         uint64_t id = (uint64_t)i + 1;
         kit_request(&k, id, 10 * i);
         kit_text(&k, id, F_path, paths[i]);
+        if (i != 6 && i != 7) kit_text(&k, id, F_server, "uvicorn");
         kit_int(&k, id, F_prompt_tokens, 256);
         if (cached[i] >= 0) kit_int(&k, id, F_cached_tokens, cached[i]);
         kit_content(&k, id, 10 * i + 2, 3);
         kit_end(&k, id, 10 * i + 5);
     }
     kit_done(&k);
-    for (int i = 0; i < 6; i++) word(&k, (uint64_t)i + 1, "cache_class", right[i]);
+    for (int i = 0; i < 8; i++) word(&k, (uint64_t)i + 1, "cache_class", right[i]);
     assert_true(kit_number(&k, 1, "hit_ratio") == 0.25);
     word(&k, 1, "hit_band", "0-25");
     assert_true(fabs(kit_number(&k, 2, "prefill_tps") - 128000) < 1);

@@ -16,7 +16,7 @@ static char err[600];
 
 /* Parses a list of at most 15 arguments, ended by NULL. */
 static enum opts_result parse(const char *const *args) {
-    char *argv[16] = {"tracerec"};
+    char *argv[16] = {(char *)"tracerec"};
     int n = 1;
     for (; args[n - 1]; n++) argv[n] = (char *)args[n - 1];
     *err = 0;
@@ -93,9 +93,9 @@ static void mistakes_are_named_with_what_to_do(void **state) {
 }
 
 static void too_many_are_refused(void **state) {
-    char *argv[2 * FRONT_PAIRS_MAX + 10] = {"tracerec"};
+    char *argv[2 * FRONT_PAIRS_MAX + 10] = {(char *)"tracerec"};
     int n = 1;
-    for (int i = 0; i <= FRONT_PAIRS_MAX; i++) argv[n++] = "--proxy", argv[n++] = ":1";
+    for (int i = 0; i <= FRONT_PAIRS_MAX; i++) argv[n++] = (char *)"--proxy", argv[n++] = (char *)":1";
     assert_int_equal(opts_parse(&o, n, argv, err, sizeof err), OPTS_WRONG);
     assert_non_null(strstr(err, "more than 32 pairs"));
 }

@@ -3,7 +3,7 @@
  * UPDATE_GOLDEN=1 in the environment rewrites the golden files: look at the difference before it is kept. */
 #include "tests/unit/fake_trace_db.h"
 
-#include "analyzer/report.h"
+#include "analyzer/report_by.h"
 #include "analyzer/source.h"
 
 #include <math.h>
@@ -307,6 +307,37 @@ static void tails_count_who_never_got_a_token(void **unused) {
     }
 }
 
+/* i mod 5 < 3 are hits, where the request is ok. */
+static void groups_are_of_the_values_of_columns(void **unused) {
+    struct opened x;
+    struct groups g;
+    char *text = NULL;
+    size_t size = 0;
+    fake_db_busy(path);
+    open_report(&x, NULL);
+    assert_int_equal(groups_read(&g, &x.r, x.s.db, "outcome"), 0);
+    assert_int_equal(g.n, 4);
+    assert_string_equal(g.v[0].values[0], "ok");
+    assert_int_equal(g.v[0].n, 386);
+    size_t hits = 0;
+    for (int i = 1; i <= 400; i++) hits += i % 5 < 3 && i % 50 != 7 && i % 97 != 5 && i != 400;
+    assert_int_equal(g.v[0].hits, hits);
+    near(g.v[0].s[GROUP_TTFT].max, report_find(&x.r, "ttft_server")->max, 0);
+    groups_free(&g);
+    assert_int_equal(groups_read(&g, &x.r, x.s.db, "hit_band,outcome"), 0);
+    const struct show_mode m = {.utf8 = true, .columns = 100, .zone = "UTC"};
+    FILE *f = open_memstream(&text, &size);
+    assert_int_equal(groups_text(&g, &(struct page){&x.r, x.s.db, &x.o, &m, f}), 0);
+    fclose(f);
+    check_shape(text, 100);
+    golden("report_by_100.txt", text);
+    free(text);
+    groups_free(&g);
+    assert_int_equal(groups_read(&g, &x.r, x.s.db, "modle"), 2);
+    groups_free(&g);
+    close_report(&x);
+}
+
 /* Two tokens by guess must not move what is exact. */
 static void grades_are_never_pooled(void **unused) {
     struct opened x;
@@ -389,6 +420,7 @@ int main(void) {
         cmocka_unit_test(speculation_is_pooled_and_per_request),
         cmocka_unit_test(rates_leave_the_first_end_out),
         cmocka_unit_test(tails_count_who_never_got_a_token),
+        cmocka_unit_test(groups_are_of_the_values_of_columns),
         cmocka_unit_test(grades_are_never_pooled),
         cmocka_unit_test(a_report_of_nothing_says_why),
         cmocka_unit_test(names_from_traffic_are_escaped),

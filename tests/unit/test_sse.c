@@ -10,7 +10,8 @@
 
 #include <cmocka.h>
 
-/* What was seen, as text: "name|data|wire bytes" with a mark for a cut one, one event a line, then comments. */
+/* What was seen, as text: "name|data|wire bytes" with a mark for a cut one, one event a line, then comments.
+ */
 struct seen {
     char text[1 << 16];
     size_t n;
@@ -18,8 +19,9 @@ struct seen {
 
 static void on_event(void *ctx, const struct event *e) {
     struct seen *s = ctx;
-    s->n += (size_t)snprintf(s->text + s->n, sizeof s->text - s->n, "%s|%.*s|%zu%s%s\n", e->name, (int)e->n_data, e->data,
-                             e->wire_bytes, e->cut ? " cut" : "", e->unread ? " unread" : "");
+    s->n +=
+        (size_t)snprintf(s->text + s->n, sizeof s->text - s->n, "%s|%.*s|%zu%s%s\n", e->name, (int)e->n_data,
+                         e->data, e->wire_bytes, e->cut ? " cut" : "", e->unread ? " unread" : "");
 }
 
 /* Feeds an exact copy of n bytes, so that a sanitizer sees what is read beyond them. */
@@ -50,7 +52,8 @@ static const struct {
     const char *title, *stream, *right;
 } cases[] = {
     {"LF", "data: a\n\ndata: b\n\n", "|a|9\n|b|9\ncomments 0\n"},
-    {"CRLF: the LF behind the blank line's CR is counted nowhere", "data: a\r\n\r\ndata: b\r\n\r\n", "|a|10\n|b|10\ncomments 0\n"},
+    {"CRLF: the LF behind the blank line's CR is counted nowhere", "data: a\r\n\r\ndata: b\r\n\r\n",
+     "|a|10\n|b|10\ncomments 0\n"},
     {"CR", "data: a\r\rdata: b\r\r", "|a|9\n|b|9\ncomments 0\n"},
     {"mixed", "data: a\r\n\ndata: b\n\r\ndata: c\r\n\rdata: d\n\r", "|a|10\n|b|9\n|c|10\n|d|9\ncomments 0\n"},
     {"one space is taken off", "data:a\n\ndata:  b\n\ndata:\tc\n\n", "|a|8\n| b|10\n|\tc|9\ncomments 0\n"},
@@ -59,12 +62,23 @@ static const struct {
     {"names", "event: error\ndata: a\n\nevent:x\n\ndata: b\n\n", "error|a|22\n|b|9\ncomments 0\n"},
     {"comments make no event", ": ping\n\n:\n\n: x\ndata: a\n\n", "|a|13\ncomments 3\n"},
     {"nor do id and retry", "id: 1\nretry: 5\n\nid: 2\n\n", "comments 0\n"},
-    {"byte order mark", "\xef\xbb\xbf" "data: a\n\n\xef\xbb\xbf" "data: b\n\ndata: c\n\n", "|a|9\n|c|9\ncomments 0\n"},
-    {"half a byte order mark", "\xef\xbb" "data: a\n\ndata: b\n\n", "|b|9\ncomments 0\n"},
+    {"byte order mark",
+     "\xef\xbb\xbf"
+     "data: a\n\n\xef\xbb\xbf"
+     "data: b\n\ndata: c\n\n",
+     "|a|9\n|c|9\ncomments 0\n"},
+    {"half a byte order mark",
+     "\xef\xbb"
+     "data: a\n\ndata: b\n\n",
+     "|b|9\ncomments 0\n"},
     {"cut inside a line", "data: a\n\ndata: {\"x", "|a|9\n|{\"x|9 cut\ncomments 0\n"},
     {"cut before the blank line", "data: a\n\ndata: [DONE]\n", "|a|9\n|[DONE]|13 cut\ncomments 0\n"},
     {"no data at the end", "data: a\n\n: bye", "|a|9\ncomments 1\n"},
-    {"U+2028 is no line end", "data: a\xe2\x80\xa8" "b\n\n", "|a\xe2\x80\xa8" "b|13\ncomments 0\n"},
+    {"U+2028 is no line end",
+     "data: a\xe2\x80\xa8"
+     "b\n\n",
+     "|a\xe2\x80\xa8"
+     "b|13\ncomments 0\n"},
     {"blank lines only", "\n\n\r\n\r\r\n\n", "comments 0\n"},
     {"nothing", "", "comments 0\n"},
 };
@@ -76,11 +90,13 @@ static void cuts_change_nothing(void **state) {
         size_t n = strlen(p);
         for (size_t step = 1; step <= n; step++) {
             run(p, n, step, 0, &seen);
-            if (strcmp(seen.text, cases[i].right) != 0) fail_msg("%s in steps of %zu:\n%s", cases[i].title, step, seen.text);
+            if (strcmp(seen.text, cases[i].right) != 0)
+                fail_msg("%s in steps of %zu:\n%s", cases[i].title, step, seen.text);
         }
         for (size_t cut = 0; cut <= n; cut++) {
             run(p, n, 0, cut, &seen);
-            if (strcmp(seen.text, cases[i].right) != 0) fail_msg("%s cut at %zu:\n%s", cases[i].title, cut, seen.text);
+            if (strcmp(seen.text, cases[i].right) != 0)
+                fail_msg("%s cut at %zu:\n%s", cases[i].title, cut, seen.text);
         }
     }
 }
@@ -180,7 +196,8 @@ static void lines_are_events(void **state) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (size_t step = 1; step <= strlen(rows[i].stream); step++) {
             run_lines(rows[i].stream, strlen(rows[i].stream), step, rows[i].cut, &seen);
-            if (strcmp(seen.text, rows[i].right) != 0) fail_msg("row %zu in steps of %zu:\n%s", i, step, seen.text);
+            if (strcmp(seen.text, rows[i].right) != 0)
+                fail_msg("row %zu in steps of %zu:\n%s", i, step, seen.text);
         }
 }
 

@@ -164,6 +164,16 @@ static void without_a_recorder_nothing_is_queued_and_all_is_counted(void **state
     assert_int_equal(p->value2, 10 * READ);
 }
 
+static void a_flow_whose_open_was_dropped_says_so(void **state) {
+    struct piece open = {.kind = PIECE_OPEN, .t_ns = 1};
+    tap_push(&tap, &flow, open);
+    assert_false(flow.unopened);
+    while (!flow.unopened) tap_push(&tap, &flow, open);
+    drain();
+    tap_push(&tap, &flow, open);
+    assert_false(flow.unopened);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
 int main(void) {
     const struct CMUnitTest tests[] = {
@@ -173,6 +183,7 @@ int main(void) {
         T(heads_are_kept_when_bodies_are_shed),
         T(a_greedy_flow_sheds_before_the_others),
         T(what_a_closed_flow_lost_is_told_later),
+        T(a_flow_whose_open_was_dropped_says_so),
         T(without_a_recorder_nothing_is_queued_and_all_is_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

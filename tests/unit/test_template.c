@@ -1,5 +1,5 @@
-/* The fast way and the parser must say the same of every event. Random events, and events with a byte changed,
- * are read twice: with and without what was remembered of the ones before. */
+/* The fast way and the parser must say the same of every event. Random events, and events with a byte
+ * changed, are read twice: with and without what was remembered of the ones before. */
 #include "tests/unit/fake_trw.h"
 
 #include "recorder/dissect/dialect.h"
@@ -24,7 +24,8 @@ static struct shared *shared;
 
 static void begin(struct answer *a, struct pool *pool) {
     *pool = (struct pool){.limit = 1 << 24};
-    *a = (struct answer){.trw = fake_trw(), .shared = shared, .pool = pool, .key = key, .id = 1, .status = 200};
+    *a = (struct answer){
+        .trw = fake_trw(), .shared = shared, .pool = pool, .key = key, .id = 1, .status = 200};
     a->dialect = &dialect_openai_chat;
     a->may_generate = a->asked = a->streamed = true;
     a->echo_bytes = -1;
@@ -32,9 +33,28 @@ static void begin(struct answer *a, struct pool *pool) {
 }
 
 static const char *text(void) {
-    static const char *const texts[] = {"a", " word", "\\n", "\\\"", "\xc3\xa9", "\\u00e9", "\\ud83d\\ude00", "\xf0\x9f\x98\x80",
-                                        "", "\\\\", "\\u0000", "\\ud800", "\xff", "\\u20", "x\\t\\/y", "  ", "{\\\"a\\\":1}",
-                                        "\\x", "\x01", "\xe2\x82", "\\\\\\\"", "\x7f"};
+    static const char *const texts[] = {"a",
+                                        " word",
+                                        "\\n",
+                                        "\\\"",
+                                        "\xc3\xa9",
+                                        "\\u00e9",
+                                        "\\ud83d\\ude00",
+                                        "\xf0\x9f\x98\x80",
+                                        "",
+                                        "\\\\",
+                                        "\\u0000",
+                                        "\\ud800",
+                                        "\xff",
+                                        "\\u20",
+                                        "x\\t\\/y",
+                                        "  ",
+                                        "{\\\"a\\\":1}",
+                                        "\\x",
+                                        "\x01",
+                                        "\xe2\x82",
+                                        "\\\\\\\"",
+                                        "\x7f"};
     return texts[rnd(sizeof texts / sizeof *texts)];
 }
 
@@ -42,17 +62,22 @@ static const char *text(void) {
 static size_t make(char *out, size_t size, unsigned i) {
     static const char *const keys[] = {"content", "content", "content", "reasoning", "reasoning_content"};
     char more[512] = "", ids[128] = "null";
-    if (rnd(2)) snprintf(more, sizeof more, ",\"usage\":{\"prompt_tokens\":17,\"total_tokens\":%u,\"completion_tokens\":%u}", 17 + i, i);
+    if (rnd(2))
+        snprintf(more, sizeof more,
+                 ",\"usage\":{\"prompt_tokens\":17,\"total_tokens\":%u,\"completion_tokens\":%u}", 17 + i, i);
     if (rnd(8) == 0) snprintf(more, sizeof more, ",\"usage\":null,\"obfuscation\":\"%s\"", text());
     if (rnd(20) == 0) snprintf(more, sizeof more, ",\"usage\":{\"completion_tokens\":%u.5}", i);
     if (rnd(20) == 0) snprintf(more, sizeof more, ",\"usage\":{\"completion_tokens\":0%u}", i);
-    if (rnd(40) == 0) snprintf(more, sizeof more, ",\"usage\":{\"completion_tokens\":92233720368547758%02u}", rnd(100));
+    if (rnd(40) == 0)
+        snprintf(more, sizeof more, ",\"usage\":{\"completion_tokens\":92233720368547758%02u}", rnd(100));
     if (rnd(3) == 0) snprintf(ids, sizeof ids, rnd(2) ? "[%u]" : "[%u, %u]", i, i + 1);
     if (rnd(20) == 0) snprintf(ids, sizeof ids, rnd(2) ? "[]" : "[1,\"x\"]");
-    return (size_t)snprintf(out, size,
-                            "{\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":%u,\"model\":\"m\",\"choices\":[{\"index\":%u,"
-                            "\"delta\":{\"%s\":\"%s%s\"},\"logprobs\":null,\"finish_reason\":%s,\"token_ids\":%s}]%s}",
-                            1000 + i / 50, rnd(2), keys[rnd(5)], text(), text(), rnd(30) ? "null" : "\"stop\"", ids, more);
+    return (size_t)snprintf(
+        out, size,
+        "{\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":%u,\"model\":\"m\",\"choices\":[{"
+        "\"index\":%u,"
+        "\"delta\":{\"%s\":\"%s%s\"},\"logprobs\":null,\"finish_reason\":%s,\"token_ids\":%s}]%s}",
+        1000 + i / 50, rnd(2), keys[rnd(5)], text(), text(), rnd(30) ? "null" : "\"stop\"", ids, more);
 }
 
 static void mutate(char *p, size_t n) {
@@ -139,9 +164,10 @@ static void texts_are_counted_as_decoded(void **state) {
     static const struct {
         const char *text;
         int bytes; /* -1: for the parser to see */
-    } rows[] = {{"hello", 5}, {"\\n", 1}, {"\\u00e9", 2}, {"\\u20ac", 3}, {"\\ud83d\\ude00", 4}, {"\xc3\xa9", 2},
-                {"", -1}, {"\\u0000", -1}, {"\\ud800", -1}, {"\\udc00", -1}, {"\xff", -1}, {"\\q", -1}, {"a\"b", -1},
-                {"\\", -1}, {"\x01", -1}, {"\\u12", -1}};
+    } rows[] = {{"hello", 5},          {"\\n", 1},      {"\\u00e9", 2}, {"\\u20ac", 3},
+                {"\\ud83d\\ude00", 4}, {"\xc3\xa9", 2}, {"", -1},       {"\\u0000", -1},
+                {"\\ud800", -1},       {"\\udc00", -1}, {"\xff", -1},   {"\\q", -1},
+                {"a\"b", -1},          {"\\", -1},      {"\x01", -1},   {"\\u12", -1}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char data[256];
         struct tok_event says;
@@ -154,7 +180,9 @@ static void texts_are_counted_as_decoded(void **state) {
 
 static void an_odd_key_is_not_learned(void **state) {
     static const char *const odd[] = {
-        "{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"x\",\"\\u0063ontent\":\"y\"}}]}", /* the same key, escaped */
+        "{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"x\",\"\\u0063ontent\":\"y\"}}]}", /* the same
+                                                                                                  key, escaped
+                                                                                                */
         "{\"choices\":[{\"index\":0,\"delta\":{\"content\":1}}]}",
         "{\"choices\":[{\"index\":0,\"delta\":\"content\"}]}",
         "{\"choices\":[]}",
@@ -169,9 +197,11 @@ static void an_odd_key_is_not_learned(void **state) {
 static void of_equal_keys_the_last_one_counts(void **state) {
     struct tok_event says;
     const char *twice = "{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"same\",\"content\":\"x\"}}]}";
-    assert_true(taken(twice, "{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"same\",\"content\":\"xyz\"}}]}", &says));
+    assert_true(taken(
+        twice, "{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"same\",\"content\":\"xyz\"}}]}", &says));
     assert_int_equal(says.text_bytes, 3);
-    assert_false(taken(twice, "{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"other\",\"content\":\"x\"}}]}", &says));
+    assert_false(taken(
+        twice, "{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"other\",\"content\":\"x\"}}]}", &says));
 }
 
 int main(void) {

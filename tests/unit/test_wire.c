@@ -1,6 +1,6 @@
-/* Every sample of the OpenAI family, held against what expected.json says of it; then read byte by byte, cut at
- * every offset, with CRLF line ends and gzip-coded: the facts must not change. */
-#include "tests/unit/drive.h"
+/* Every sample of the OpenAI family, held against what expected.json says of it; then read byte by byte, cut
+ * at every offset, with CRLF line ends and gzip-coded: the facts must not change. */
+#include "tests/unit/fake_drive.h"
 #include "tests/unit/fake_trw.h"
 
 #include "recorder/dissect/json.h"
@@ -18,9 +18,9 @@
 
 /* The APIs of these samples have no dialect yet; a sample of another API must be named here or read right. */
 static const char *const not_yet[] = {
-    "anthropic-messages", "bedrock-converse", "gemini-generate", "llamacpp-completion", "lmdeploy-generate",
-    "lmstudio-chat",      "ollama-chat",      "ollama-generate", "openai-responses",    "sglang-generate",
-    "tgi-generate",       "triton-generate",
+    "anthropic-messages", "bedrock-converse", "gemini-generate", "llamacpp-completion",
+    "lmdeploy-generate",  "lmstudio-chat",    "ollama-chat",     "ollama-generate",
+    "openai-responses",   "sglang-generate",  "tgi-generate",    "triton-generate",
 };
 
 struct sample {
@@ -69,9 +69,10 @@ static void end_read(struct wire *w) {
 
 static void head(struct wire *w, const struct sample *s) {
     char text[512];
-    int n = snprintf(text, sizeof text, "HTTP/1.1 %u X\r\nContent-Type: %s\r\n%sTransfer-Encoding: chunked\r\n",
-                     s->status, s->sse ? "text/event-stream; charset=utf-8" : "application/json",
-                     s->gzip ? "Content-Encoding: gzip\r\n" : "");
+    int n =
+        snprintf(text, sizeof text, "HTTP/1.1 %u X\r\nContent-Type: %s\r\n%sTransfer-Encoding: chunked\r\n",
+                 s->status, s->sse ? "text/event-stream; charset=utf-8" : "application/json",
+                 s->gzip ? "Content-Encoding: gzip\r\n" : "");
     add(w, text, (size_t)n);
     const struct json *headers = json_get(s->expected, "response_headers");
     const struct json *ms = json_get(headers, "openai-processing-ms");
@@ -156,9 +157,10 @@ static void begin(struct drive *v, const struct sample *s) {
     bool chat = strcmp(str(s->expected, "api"), "openai-chat") == 0;
     drive_start(v);
     v->now_ns = 2000;
-    drive_post(v, chat ? "/v1/chat/completions?key=secret" : "/v1/completions", "",
-               chat ? "{\"model\":\"asked\",\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}"
-                    : "{\"model\":\"asked\",\"stream\":true,\"prompt\":\"hi\"}");
+    drive_post(
+        v, chat ? "/v1/chat/completions?key=secret" : "/v1/completions", "",
+        chat ? "{\"model\":\"asked\",\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}"
+             : "{\"model\":\"asked\",\"stream\":true,\"prompt\":\"hi\"}");
     v->now_ns = 10000;
 }
 
@@ -173,7 +175,8 @@ static void finish(struct drive *v) {
 static char *run_cut(const struct sample *s, const struct wire *w, size_t step, size_t cut) {
     struct drive v;
     begin(&v, s);
-    if (step) drive_cut(&v, DIR_DOWN, w->p, w->n, step);
+    if (step)
+        drive_cut(&v, DIR_DOWN, w->p, w->n, step);
     else {
         drive_bytes(&v, DIR_DOWN, w->p, cut);
         drive_bytes(&v, DIR_DOWN, w->p + cut, w->n - cut);
@@ -219,7 +222,8 @@ static void hold_events(const struct sample *s) {
     const struct json *right = json_first(json_get(s->expected, "token_events"));
     int64_t before = 0, first = num(s->expected, "first_token_event_index", -1);
     for (size_t i = 0; i < n_events; i++) {
-        int64_t k = tokens(&e[i], str(s->expected, "tokens_source"), &before), index = (e[i].t_ns - 11000) / 1000;
+        int64_t k = tokens(&e[i], str(s->expected, "tokens_source"), &before),
+                index = (e[i].t_ns - 11000) / 1000;
         if (k == 0) continue;
         int64_t right_index = -1, right_k = -1;
         json_int(json_first(right), &right_index);
@@ -237,9 +241,9 @@ static void hold_times(const struct sample *s) {
     static const struct {
         const char *key;
         enum fact fact;
-    } rows[] = {{"queue_ms", F_reported_queue_ns}, {"load_ms", F_reported_load_ns},
+    } rows[] = {{"queue_ms", F_reported_queue_ns},     {"load_ms", F_reported_load_ns},
                 {"prefill_ms", F_reported_prefill_ns}, {"ttft_ms", F_reported_ttft_ns},
-                {"decode_ms", F_reported_decode_ns}, {"total_ms", F_reported_total_ns},
+                {"decode_ms", F_reported_decode_ns},   {"total_ms", F_reported_total_ns},
                 {"itl_mean_ms", F_reported_itl_ns}};
     const struct json *t = json_get(s->expected, "server_timings");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -270,19 +274,23 @@ static void hold_finish(const struct sample *s) {
     for (const struct json *v = json_first(right); v; v = json_next(v))
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", *text ? "," : "", json_text(v));
     const char *seen = fake_str(1, F_finish_reason);
-    if (strcmp(text, seen ? seen : "") != 0) fail_msg("%s: finish_reason is %s, right is %s", s->name, seen, text);
+    if (strcmp(text, seen ? seen : "") != 0)
+        fail_msg("%s: finish_reason is %s, right is %s", s->name, seen, text);
 }
 
 static void hold_sample(const struct sample *s) {
     hold_fact(s, "prompt_tokens", F_prompt_tokens);
     hold_fact(s, "cached_tokens", F_cached_tokens);
     hold_fact(s, "output_tokens", F_output_tokens_told);
-    if (!json_is_null(json_get(s->expected, "reasoning_tokens"))) hold_fact(s, "reasoning_tokens", F_reasoning_tokens);
+    if (!json_is_null(json_get(s->expected, "reasoning_tokens")))
+        hold_fact(s, "reasoning_tokens", F_reasoning_tokens);
     if (s->sse) {
         hold_fact(s, "n_events", F_events);
-        hold(s->name, "done_marker", json_is_true(json_get(s->expected, "done_marker")), fake_get(1, F_done_marker, 0));
+        hold(s->name, "done_marker", json_is_true(json_get(s->expected, "done_marker")),
+             fake_get(1, F_done_marker, 0));
         hold(s->name, "comments", num(s->expected, "comments", 0), fake_get(1, F_comments, 0));
-        hold(s->name, "body_whole", !json_is_true(json_get(s->expected, "truncated")), fake_get(1, F_body_whole, -1));
+        hold(s->name, "body_whole", !json_is_true(json_get(s->expected, "truncated")),
+             fake_get(1, F_body_whole, -1));
     }
     const char *error = json_text(json_get(s->expected, "error"));
     hold(s->name, "error's length", error ? (int64_t)strlen(error) : -1, fake_get(1, F_error_bytes, -1));
@@ -355,7 +363,8 @@ static void same_facts(const struct sample *s, const char *whole, char *seen, co
 static void cuts(const struct sample *s) {
     struct wire w = s->gzip ? gzipped(s) : by_event(s);
     char *whole = run_cut(s, &w, w.n, 0);
-    for (size_t step = 1; step < 8; step++) same_facts(s, whole, run_cut(s, &w, step, 0), "in steps of", step);
+    for (size_t step = 1; step < 8; step++)
+        same_facts(s, whole, run_cut(s, &w, step, 0), "in steps of", step);
     for (size_t at = 1; at < w.n; at++) same_facts(s, whole, run_cut(s, &w, 0, at), "cut at", at);
     free(whole);
     free_wire(&w);

@@ -1,5 +1,5 @@
 /* Offsets are kept here, as the forwarder keeps them. */
-#include "tests/unit/drive.h"
+#include "tests/unit/fake_drive.h"
 
 #include "tests/unit/fake_trw.h"
 

@@ -1,6 +1,6 @@
 /* Drives a dissector with pieces as the forwarder would tell them. */
-#ifndef TESTS_DRIVE_H
-#define TESTS_DRIVE_H
+#ifndef TESTS_FAKE_DRIVE_H
+#define TESTS_FAKE_DRIVE_H
 
 #include "recorder/dissect.h"
 
@@ -13,7 +13,8 @@ struct drive {
 
 void drive_start(struct drive *v); /* resets the fake writer, opens flow 1 at 1000 ns */
 void drive_stop(struct drive *v);  /* frees; what is open ends as stopped */
-void drive_piece(struct drive *v, struct piece p, const void *bytes); /* for flow 1, at now_ns unless it has t_ns */
+void drive_piece(struct drive *v, struct piece p,
+                 const void *bytes); /* for flow 1, at now_ns unless it has t_ns */
 /* Bytes of one read; up: written at once, too. */
 void drive_bytes(struct drive *v, enum dir dir, const char *p, size_t n);
 void drive_text(struct drive *v, enum dir dir, const char *text);
