@@ -54,6 +54,11 @@ static const char *set_by(struct args *o, const char *v) {
     return *v ? NULL : "a column's name is missing";
 }
 
+static const char *set_slo(struct args *o, const char *v) {
+    o->slo = v;
+    return *v ? NULL : "a limit is missing, as in ttft=500ms";
+}
+
 static const char *set_percentiles(struct args *o, const char *v) {
     o->n_percentiles = 0;
     for (char *end; *v; v = end + (*end == ',')) {
@@ -120,6 +125,7 @@ static const struct option options[] = {
     {"percentiles", OPT_PERCENTILES, false, set_percentiles},
     {"quantile", OPT_QUANTILE, false, set_quantile},
     {"by", OPT_BY, false, set_by},
+    {"slo", OPT_SLO, false, set_slo},
     {"request", OPT_REQUEST, false, set_request},
     {"from", OPT_SOURCE, false, set_from},
     {"to", OPT_SOURCE, false, set_to},

@@ -20,6 +20,7 @@ enum {
     OPT_COLUMNS_FLAG = 128, /* --columns without a value: definitions */
     OPT_SOURCE = 256,
     OPT_BY = 512,
+    OPT_SLO = 1024,
 };
 
 #define ARGS_MAX_PERCENTILES 8
@@ -44,6 +45,7 @@ struct args {
     size_t n_percentiles;
     bool nearest_rank;
     const char *by;  /* comma list of columns; NULL: none */
+    const char *slo; /* limits as given; NULL: none */
     int64_t request; /* -1: all */
     struct source_options source;
     char **inputs; /* the positional arguments, inside argv */

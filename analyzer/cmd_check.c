@@ -1,9 +1,9 @@
 /* traceanalyze check: is a trace whole, and what is lost. Reads each file alone; tells all files before it
  * ends. */
+#include "analyzer/args.h"
 #include "analyzer/commands.h"
 #include "analyzer/inputs.h"
 #include "analyzer/load_part.h"
-#include "analyzer/args.h"
 #include "analyzer/show.h"
 #include "analyzer/wall.h"
 #include "schema/trr.h"

@@ -1,9 +1,9 @@
 /* traceanalyze load: traces into an SQLite database. Made beside its place, then renamed: what is there is
  * whole. */
+#include "analyzer/args.h"
 #include "analyzer/commands.h"
 #include "analyzer/db.h"
 #include "analyzer/load.h"
-#include "analyzer/args.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,14 +8,17 @@
 
 static const char *const formats[] = {"text", "json", "csv", "markdown", NULL};
 static const struct args_spec spec = {
-    "report", OPT_SOURCE | OPT_FORMAT | OPT_PERCENTILES | OPT_QUANTILE | OPT_COLUMNS | OPT_BY, formats,
+    "report", OPT_SOURCE | OPT_FORMAT | OPT_PERCENTILES | OPT_QUANTILE | OPT_COLUMNS | OPT_BY | OPT_SLO,
+    formats,
     "traceanalyze report TRACE... [--format text|json|csv|markdown] [--percentiles 50,95,99.9]\n"
     "                    [--quantile linear|nearest-rank] [--columns METRIC,...] [--by COLUMN,...]\n"
+    "                    [--slo ttft=500ms,tpot=50ms,e2e=10s]\n"
     "                    [--where SQL] [--from T] [--to T] [--last D] [--tz ZONE] [--arrival-window 1ms] "
     "[--quiet]\n\n"
     "Percentiles are over the ok requests, linear between order statistics; p99_all counts failures as "
     "never.\n"
     "--columns adds metrics to the latency table: ttfb_server, itl_burst, upload, tail, reported_ttft ...\n"
+    "--slo prints the share of generations that are ok and meet every limit; itl: the p99 of a request.\n"
     "--by prints one row for each value of a column of requests: client, model, cache_class, path, hit_band "
     "...\n"
     "--from, --to, --last read what is printed: 03:07, 03:07:12.4, RFC 3339, +90s from the start, -10m from "
@@ -73,6 +76,18 @@ static int print(const struct report *r, sqlite3 *db, const struct args *o, cons
     }
 }
 
+/* Options that would be without effect together are refused rather than ignored. */
+static int check_together(const struct args *o) {
+    const char *other = o->columns ? "--columns" : o->n_percentiles ? "--percentiles" : "--slo";
+    if (o->by && (o->columns || o->n_percentiles || o->slo))
+        fprintf(stderr, "traceanalyze: --by: its columns are fixed; leave out %s\n", other);
+    else if (o->slo && strcmp(o->format, "csv") == 0)
+        fprintf(stderr, "traceanalyze: --slo: a CSV has one row a metric; use --format json\n");
+    else
+        return 0;
+    return 2;
+}
+
 int cmd_report(int argc, char **argv) {
     struct args o;
     struct source source;
@@ -80,11 +95,8 @@ int cmd_report(int argc, char **argv) {
     struct show_mode mode;
     int status = args_parse(&o, argc, argv, &spec);
     if (status >= 0) return status;
-    if (o.by && (o.columns || o.n_percentiles)) {
-        fprintf(stderr, "traceanalyze: --by: its columns are fixed; leave out %s\n",
-                o.columns ? "--columns" : "--percentiles");
-        return 2;
-    }
+    status = check_together(&o);
+    if (status) return status;
     if (!show_mode_of(&mode, stdout, o.source.tz)) {
         fprintf(stderr, "traceanalyze: --tz %s: no such zone; UTC, local, or a name as Europe/Berlin\n",
                 o.source.tz);

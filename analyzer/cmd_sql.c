@@ -1,6 +1,6 @@
 /* traceanalyze sql: one query over traces. Open, prepare, step, print, close; nothing can be written. */
-#include "analyzer/commands.h"
 #include "analyzer/args.h"
+#include "analyzer/commands.h"
 #include "analyzer/table.h"
 
 #include <stdio.h>

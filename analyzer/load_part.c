@@ -35,9 +35,7 @@ int part_refuse(const struct input *in, enum trr_state state, const char *why) {
         fprintf(stderr, "traceanalyze: %s: empty: nothing was recorded in it; give another trace\n",
                 in->name);
         return 3;
-    case TRR_NEWER:
-        fprintf(stderr, "traceanalyze: %s: %s\n", in->name, why);
-        return 3;
+    case TRR_NEWER: fprintf(stderr, "traceanalyze: %s: %s\n", in->name, why); return 3;
     case TRR_TORN:
     case TRR_DAMAGED:
         fprintf(

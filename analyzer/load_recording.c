@@ -21,6 +21,7 @@ void recording_begin(struct recording *r, struct store *store, const uint8_t uui
     char *p = r->id;
     for (int i = 0; i < 16; i++)
         p += sprintf(p, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
+    r->work = work_open();
     store_recording(store, r->id, r->recorder, &r->wall);
 }
 
@@ -59,19 +60,33 @@ static bool ended_as(const struct open_subject *o, const char *how) {
     return v->kind == VALUE_IS_TEXT && strcmp(v->s, how) == 0;
 }
 
+/* Stores the oldest request when it is attributed; with wait, when it will be. False: there is none. */
+static bool store_one(struct recording *r, bool wait) {
+    struct work_job j;
+    if (!r->work || !work_take(r->work, &j, wait)) return false;
+    r->no_memory |= j.no_memory;
+    if (!j.no_memory) store_request(r->store, &j);
+    free(j.blob);
+    open_drop(j.o);
+    return true;
+}
+
 static void settle_request(struct recording *r, struct open_subject *o) {
+    struct work_job j = {.o = o};
     if (!o->began) open_set_int(o, F_partial, 1);
     if (o->orphan || ended_as(o, "lost")) o->lost = true;
-    int64_t arrive = open_int(o, F_t_arrive_ns, NONE), base = open_int(o, F_t_forwarded_ns, arrive);
+    int64_t arrive = open_int(o, F_t_arrive_ns, NONE);
     /* Lost from an unknown instant on: nothing of it is to be trusted. */
     if (o->lost && o->t_lost_ns == NONE) o->t_lost_ns = arrive;
-    struct attribute_facts f = facts_of(r, o);
-    struct attribution a;
-    if (attribute(&r->attributor, &o->events, &f, &a))
-        store_request(r->store, o, &a, base);
-    else
+    j.base_ns = open_int(o, F_t_forwarded_ns, arrive);
+    j.facts = facts_of(r, o);
+    if (!r->work) {
         r->no_memory = true;
-    open_drop(o);
+        open_drop(o);
+        return;
+    }
+    if (!work_has_room(r->work)) store_one(r, true);
+    work_push(r->work, &j);
 }
 
 static void settle_connection(struct recording *r, struct open_subject *o) {
@@ -95,6 +110,8 @@ static void settle(struct recording *r) {
     for (size_t i = 0; i < r->n_done; i++) settle_request(r, r->done[i]);
     r->n_done = 0;
     if (r->check) settle_orphans(r);
+    while (store_one(r, false)) {
+    }
     r->check = r->check_next;
     r->check_next = false;
 }
@@ -314,6 +331,8 @@ void recording_end(struct recording *r) {
             open_take(&r->requests, o);
             settle_request(r, o);
         }
+    while (store_one(r, true)) {
+    }
     for (size_t i = 0; i < r->connections.n_buckets; i++)
         while (r->connections.buckets[i]) {
             struct open_subject *o = r->connections.buckets[i];
@@ -328,7 +347,7 @@ void recording_end(struct recording *r) {
     open_free(&r->connections);
     free(r->done);
     wall_free(&r->wall);
-    attributor_free(&r->attributor);
+    if (r->work) work_close(r->work);
     free(r->recorder);
     store_recording(r->store, NULL, NULL, NULL);
 }

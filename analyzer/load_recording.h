@@ -7,6 +7,7 @@
 #define ANALYZER_LOAD_RECORDING_H
 
 #include "analyzer/load_store.h"
+#include "analyzer/load_work.h"
 
 struct recording {
     struct store *store;
@@ -17,7 +18,7 @@ struct recording {
     struct open_subject **done; /* ended in the block at hand */
     size_t n_done, done_room;
     struct wall wall;
-    struct attributor attributor;
+    struct work *work;           /* attributes what has ended */
     struct hist *hists[N_HISTS]; /* the last ones told */
     uint64_t block;              /* ordinal of the block at hand, over all parts; 0: none yet */
     bool check,

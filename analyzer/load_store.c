@@ -44,8 +44,6 @@ struct store {
     int rc;
     const char *recording, *recorder;
     const struct wall *wall;
-    unsigned char *blob;
-    size_t blob_room;
 };
 
 static const char *const texts[N_STATEMENTS] = {
@@ -123,7 +121,6 @@ bool store_make_rows(struct store *s) {
 int store_close(struct store *s) {
     for (int i = 0; i < N_STATEMENTS; i++) sqlite3_finalize(s->st[i]);
     int rc = s->rc;
-    free(s->blob);
     free(s);
     return rc;
 }
@@ -190,35 +187,26 @@ static void step(struct store *s, int which) {
 
 /* ---- rows */
 
-static size_t make_blob(struct store *s, const struct attribution *a, int64_t base_ns) {
-    size_t bound = arrivals_bound(a->n_arrivals);
-    if (bound > s->blob_room) {
-        free(s->blob);
-        s->blob = malloc(bound);
-        s->blob_room = s->blob ? bound : 0;
-    }
-    if (s->blob) return arrivals_encode(a->arrivals, a->n_arrivals, base_ns, s->blob);
-    s->rc = SQLITE_NOMEM;
-    return 0;
-}
-
-static void put_arrival_rows(struct store *s, const struct open_subject *o, const struct attribution *a,
-                             int64_t base_ns) {
+static void put_arrival_rows(struct store *s, const struct work_job *j) {
+    struct arrivals_reader reader;
+    struct arrival b;
+    uint32_t choice = 0;
     int64_t ordinal = 0;
-    for (size_t i = 0; i < a->n_arrivals; i++) {
-        const struct arrival *b = &a->arrivals[i];
-        ordinal = i > 0 && b->choice == b[-1].choice ? ordinal + 1 : 0;
+    arrivals_read(&reader, j->blob, j->blob_bytes, j->base_ns);
+    while (arrivals_next(&reader, &b)) {
+        if (b.choice != choice) ordinal = 0;
+        choice = b.choice;
         struct row r = row(s, S_ROW);
         put_text(&r, s->recording);
-        put(&r, (int64_t)o->id);
-        put(&r, b->choice);
-        put(&r, ordinal);
-        put(&r, (int64_t)((uint64_t)b->t_ns - (uint64_t)base_ns));
-        put(&r, b->tokens);
-        put(&r, b->events);
-        put(&r, b->reads);
-        put(&r, b->bytes);
-        put(&r, b->backpressured);
+        put(&r, (int64_t)j->o->id);
+        put(&r, b.choice);
+        put(&r, ordinal++);
+        put(&r, (int64_t)((uint64_t)b.t_ns - (uint64_t)j->base_ns));
+        put(&r, b.tokens);
+        put(&r, b.events);
+        put(&r, b.reads);
+        put(&r, b.bytes);
+        put(&r, b.backpressured);
         step(s, S_ROW);
     }
 }
@@ -247,16 +235,15 @@ static void put_attribution(struct row *r, const struct attribution *a) {
     put_or_null(r, a->token_mismatch);
 }
 
-static void store_blob(struct store *s, const struct attribution *a, int64_t base_ns) {
-    size_t n = make_blob(s, a, base_ns);
+static void store_blob(struct store *s, const struct work_job *j) {
     struct row r = row(s, S_BLOB);
     put(&r, sqlite3_last_insert_rowid(s->db));
-    sqlite3_bind_blob64(r.st, 2, s->blob, n, SQLITE_STATIC);
+    sqlite3_bind_blob64(r.st, 2, j->blob, j->blob_bytes, SQLITE_STATIC);
     step(s, S_BLOB);
 }
 
-void store_request(struct store *s, const struct open_subject *o, const struct attribution *a,
-                   int64_t base_ns) {
+void store_request(struct store *s, const struct work_job *j) {
+    const struct open_subject *o = j->o;
     if (s->rc != SQLITE_OK) return;
     struct row r = row(s, S_REQUEST);
     put_text(&r, s->recording);
@@ -266,12 +253,12 @@ void store_request(struct store *s, const struct open_subject *o, const struct a
     put(&r, o->ended);
     put(&r, o->lost);
     put_or_null(&r, o->t_lost_ns);
-    put_attribution(&r, a);
-    put_or_null(&r, base_ns);
+    put_attribution(&r, &j->a);
+    put_or_null(&r, j->base_ns);
     put_facts(&r, o, SUBJECT_R);
     step(s, S_REQUEST);
-    if (a->n_arrivals > 0 && s->rc == SQLITE_OK) store_blob(s, a, base_ns);
-    if (s->st[S_ROW]) put_arrival_rows(s, o, a, base_ns);
+    if (j->blob_bytes > 0 && s->rc == SQLITE_OK) store_blob(s, j);
+    if (s->st[S_ROW]) put_arrival_rows(s, j);
 }
 
 void store_connection(struct store *s, const struct open_subject *o) {

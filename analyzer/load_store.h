@@ -5,7 +5,7 @@
 #ifndef ANALYZER_LOAD_STORE_H
 #define ANALYZER_LOAD_STORE_H
 
-#include "analyzer/load_open.h"
+#include "analyzer/load_work.h"
 #include "analyzer/wall.h"
 #include "schema/hist.h"
 #include "schema/trr.h"
@@ -24,8 +24,8 @@ bool store_failed(const struct store *s);
 /* The recording that rows belong to from now on, its recorder's name (NULL: none), and its clock. */
 void store_recording(struct store *s, const char *recording, const char *recorder, const struct wall *wall);
 
-void store_request(struct store *s, const struct open_subject *o, const struct attribution *a,
-                   int64_t base_ns);
+/* A request with what was made of its events. */
+void store_request(struct store *s, const struct work_job *j);
 void store_connection(struct store *s, const struct open_subject *o);
 void store_span(struct store *s, enum fact f, uint64_t id, int64_t from_ns, int64_t to_ns, int64_t value);
 /* request 0: the whole recording; file NULL: said by the recorder. Times ATTRIBUTE_NONE: not known. */

@@ -15,8 +15,8 @@
 #define REPORT_OUTCOMES(X)                                                                                   \
     X(upstream_refused)                                                                                      \
     X(http_error)                                                                                            \
-    X(stream_error) X(ok) X(lost) X(client_abort) X(upstream_reset) X(upstream_timeout) X(in_flight)         \
-        X(truncated)
+    X(stream_error)                                                                                          \
+    X(ok) X(lost) X(client_abort) X(upstream_reset) X(upstream_timeout) X(in_flight) X(truncated)
 enum outcome {
 #define X(name) OUTCOME_##name,
     REPORT_OUTCOMES(X)
@@ -87,6 +87,8 @@ enum metric {
 
 /* One generation. NaN: not known. */
 struct generation {
+    int64_t request; /* ordinal in its recording */
+    double itl_p99;  /* ms, of this request alone; only when a limit asks for it */
     int64_t wall_ns, arrive_ns, done_ns,
         end_seen_ns; /* done: 0 if not known; end_seen: last it was heard of */
     int32_t recording;

@@ -30,15 +30,29 @@ static bool read_token_sources(struct report *r, sqlite3 *db) {
     return good;
 }
 
+/* Limits of --slo; the short names depend on where the times meant come from. */
+static int read_limits(struct report *r, sqlite3 *db, const char *text) {
+    sqlite3_stmt *s = NULL;
+    bool replayed =
+        sqlite3_prepare_v2(db, "SELECT 1 FROM selected WHERE t_intended_source = 'replay' LIMIT 1", -1, &s,
+                           NULL) == SQLITE_OK &&
+        sqlite3_step(s) == SQLITE_ROW;
+    sqlite3_finalize(s);
+    return slo_parse(&r->slo, text, replayed);
+}
+
 int report_gather(struct report *r, sqlite3 *db, const struct args *o) {
     static const double always[] = {.01, .05, .10, .50, .90, .95, .99};
     memset(r, 0, sizeof *r);
     r->rule = o->nearest_rank ? STATS_NEAREST_RANK : STATS_LINEAR;
     for (size_t i = 0; i < sizeof always / sizeof always[0]; i++) add_percentile(r, always[i]);
     for (size_t i = 0; i < o->n_percentiles; i++) add_percentile(r, o->percentiles[i] / 100);
+    int status = o->slo ? read_limits(r, db, o->slo) : 0;
+    if (status) return status;
     bool good = report_read_meta(r, db) && report_read_requests(r, db);
     if (good) report_count(r);
     good = good && read_token_sources(r, db) && report_summarise(r) && report_read_series(r, db);
+    if (good && r->slo.n) slo_judge(&r->slo, r);
     if (good) return 0;
     int code = sqlite3_errcode(db);
     bool sql = code != SQLITE_OK && code != SQLITE_ROW && code != SQLITE_DONE;

@@ -260,6 +260,7 @@ bool page_few(const struct page *p) {
     for (size_t i = 0; i < r->n; i++) cached |= !isnan(r->g[i].cached);
     fputc('\n', p->f);
     if (!cached) fputs("cached: not reported by this engine\n", p->f);
+    page_goodput(p);
     para_begin(&w, p, "", 2, 4);
     para_item(&w, "- not known");
     if (marked) para_item(&w, "r the engine's own figure");

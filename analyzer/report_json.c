@@ -122,6 +122,37 @@ static void throughput(struct jsonw *j, const struct report *r) {
     jsonw_close(j, '{');
 }
 
+static void goodput(struct jsonw *j, const struct report *r) {
+    const struct slo *s = &r->slo;
+    char name[48];
+    jsonw_open(j, "goodput", '{');
+    if (s->n) {
+        jsonw_number(j, "share", s->decided ? (double)s->good / (double)s->decided : NAN);
+        jsonw_open(j, "share_ci95", '[');
+        jsonw_number(j, NULL, s->share.lo);
+        jsonw_number(j, NULL, s->share.hi);
+        jsonw_close(j, '[');
+        jsonw_number(j, "per_s", r->through.window_s > 0 ? (double)s->good / r->through.window_s : NAN);
+        jsonw_int(j, "good", (int64_t)s->good);
+        jsonw_int(j, "decided", (int64_t)s->decided);
+        jsonw_open(j, "limits", '{');
+        for (size_t i = 0; i < s->n; i++) {
+            snprintf(name, sizeof name, "%s_ms", s->v[i].name);
+            jsonw_number(j, name, s->v[i].ms);
+        }
+        jsonw_close(j, '{');
+        jsonw_open(j, "missed_by", '{');
+        jsonw_int(j, "failed", (int64_t)s->failed);
+        jsonw_int(j, "gone", (int64_t)s->gone);
+        for (size_t i = 0; i < s->n; i++) jsonw_int(j, s->v[i].name, (int64_t)s->v[i].missed);
+        jsonw_int(j, "several", (int64_t)s->several);
+        jsonw_close(j, '{');
+        jsonw_int(j, "without_tokens", (int64_t)s->without_tokens);
+        jsonw_int(j, "undecided", (int64_t)s->undecided);
+    }
+    jsonw_close(j, '{');
+}
+
 static void speculation(struct jsonw *j, const struct report *r) {
     const struct speculation *s = &r->spec;
     jsonw_open(j, "speculation", '{');
@@ -207,8 +238,7 @@ int report_json(const struct report *r, FILE *f) {
     report_json_head(&j, r);
     metrics(&j, r);
     throughput(&j, r);
-    jsonw_open(&j, "goodput", '{'); /* nothing without limits */
-    jsonw_close(&j, '{');
+    goodput(&j, r);
     speculation(&j, r);
     cache(&j, r);
     losses(&j, r);

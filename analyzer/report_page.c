@@ -148,6 +148,7 @@ int report_text(const struct report *r, sqlite3 *db, const struct args *o, const
         page_cache(&p);
         page_throughput(&p);
         page_speculation(&p);
+        page_goodput(&p);
         page_foot(&p);
     }
     if (m->colour) {

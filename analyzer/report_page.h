@@ -41,6 +41,7 @@ void page_latency(const struct page *p);
 void page_cache(const struct page *p);
 void page_throughput(const struct page *p);
 void page_speculation(const struct page *p);
+void page_goodput(const struct page *p);
 void page_foot(const struct page *p);
 /* The page of at most 20 generations: each its own row. False after one line on stderr. */
 bool page_few(const struct page *p);

@@ -65,10 +65,10 @@ static bool read_blob(struct gaps *g, const void *blob, size_t bytes, int64_t ba
     return true;
 }
 
-static const char query[] =
-    "SELECT arrivals_blob, arrivals_base_ns, grade, model FROM selected WHERE generation = 1"
-    " AND outcome = 'ok' AND itl_absent IS NULL AND arrivals_blob IS NOT NULL"
-    " ORDER BY arrived_wall_ns, recording, request";
+static const char query[] = "SELECT arrivals_blob, arrivals_base_ns, grade, model, request, arrived_wall_ns "
+                            "FROM selected WHERE generation = 1"
+                            " AND outcome = 'ok' AND itl_absent IS NULL AND arrivals_blob IS NOT NULL"
+                            " ORDER BY arrived_wall_ns, recording, request";
 
 static int find(const char *text, const char *const *names, int n) {
     for (int i = 0; text && i < n; i++)
@@ -82,16 +82,24 @@ static int model_of(const struct report *r, const char *text) {
     return 0;
 }
 
+/* The generation of a row. Both come in the same order, so the search goes on where the last one ended. */
+static size_t generation_of(const struct report *r, size_t at, int64_t request, int64_t wall_ns) {
+    while (at + 1 < r->n && (r->g[at].request != request || r->g[at].wall_ns != wall_ns)) at++;
+    return at;
+}
+
 static bool read_gaps(struct report *r, sqlite3 *db, struct gaps *g) {
+    size_t at = 0;
     sqlite3_stmt *s = NULL;
     int rc = sqlite3_prepare_v2(db, query, -1, &s, NULL);
     bool good = rc == SQLITE_OK;
     while (good && (rc = sqlite3_step(s)) == SQLITE_ROW) {
         size_t first = g->n;
         bool damaged = false;
+        at = generation_of(r, at, sqlite3_column_int64(s, 4), sqlite3_column_int64(s, 5));
         const void *blob = sqlite3_column_blob(s, 0);
         good = read_blob(g, blob, (size_t)sqlite3_column_bytes(s, 0), sqlite3_column_int64(s, 1), &damaged) &&
-               end_owner(g, first, find((const char *)sqlite3_column_text(s, 2), grade_names, N_GRADES),
+               end_owner(g, first, at, find((const char *)sqlite3_column_text(s, 2), grade_names, N_GRADES),
                          model_of(r, (const char *)sqlite3_column_text(s, 3)));
         r->damaged += damaged;
     }
@@ -172,12 +180,32 @@ static bool count_stalls(struct report *r, const struct gaps *g) {
     return good;
 }
 
+/* The p99 of each request's own itl, for a limit on it. */
+static bool read_itl_p99(struct report *r, const struct gaps *g) {
+    struct sample *x = malloc((g->n + 1) * sizeof *x);
+    bool good = x != NULL;
+    for (size_t o = 0; good && o < g->n_owners; o++) {
+        const struct owner *w = &g->owners[o];
+        for (size_t i = 0; i < w->n; i++) {
+            x[i] = g->x[w->first + i];
+            x[i].v /= x[i].k;
+        }
+        struct dist *d = dist_new(x, w->n);
+        good = d != NULL;
+        if (good) r->g[w->of].itl_p99 = dist_quantile(d, .99, r->rule);
+        dist_free(d);
+    }
+    free(x);
+    return good;
+}
+
 bool report_read_series(struct report *r, sqlite3 *db) {
     struct gaps g = {0};
     bool good = read_gaps(r, db, &g);
     for (int grade = 0; good && grade < N_GRADES; grade++)
         good = summarise_series(r, &g, SERIES_ITL, grade) && summarise_series(r, &g, SERIES_BURST, grade);
     good = good && summarise_series(r, &g, SERIES_CHUNK, -1) && count_stalls(r, &g);
+    if (good && slo_has_itl(&r->slo)) good = read_itl_p99(r, &g);
     r->tokens_per_arrival = g.n ? (double)g.tokens / (double)g.n : NAN;
     free(g.x);
     free(g.owners);

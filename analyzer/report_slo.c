@@ -21,14 +21,16 @@ static const char *full_name(const char *word, bool queued) {
 }
 
 static int unknown(const char *word) {
-    const char *names[N_METRICS + 1];
+    const char *names[N_METRICS + 3];
     size_t n = 0;
     for (int i = 0; i < N_METRICS; i++)
         if (strcmp(metrics[i].unit, "ms") == 0) names[n++] = metrics[i].name;
     names[n++] = "itl";
+    names[n++] = "ttft";
+    names[n++] = "e2e";
     const char *near = args_near(word, names, n);
-    fprintf(stderr, "traceanalyze: --slo %s: no such metric in ms%s%s%s All: traceanalyze definitions\n", word,
-            near ? "; did you mean " : ".", near ? near : "", near ? "?" : "");
+    fprintf(stderr, "traceanalyze: --slo %s: no such metric in ms%s%s%s All: traceanalyze definitions\n",
+            word, near ? "; did you mean " : ".", near ? near : "", near ? "?" : "");
     return 2;
 }
 
@@ -84,8 +86,8 @@ static bool on_arrivals(const struct slo_limit *l) {
 
 /* Was the limit broken already by one that has no end: seen above it, or waited longer than it. */
 static bool broken(const struct generation *g, const struct slo_limit *l) {
-    static const int base[] = {[WAIT_QUEUED] = 1, [WAIT_CLIENT] = 2, [WAIT_SERVER] = 3, [WAIT_WHOLE_QUEUED] = 1,
-                               [WAIT_WHOLE_CLIENT] = 2, [WAIT_WHOLE_SERVER] = 3};
+    static const int base[] = {[WAIT_QUEUED] = 1,       [WAIT_CLIENT] = 2,       [WAIT_SERVER] = 3,
+                               [WAIT_WHOLE_QUEUED] = 1, [WAIT_WHOLE_CLIENT] = 2, [WAIT_WHOLE_SERVER] = 3};
     double v = value_of(g, l);
     enum metric_wait w = l->metric == SLO_ITL ? WAIT_NONE : metrics[l->metric].wait;
     bool whole = w >= WAIT_WHOLE_QUEUED;

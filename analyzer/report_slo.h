@@ -24,12 +24,13 @@ struct slo {
     size_t n;
     size_t good, decided, failed, gone; /* gone: left or still running, having broken a limit */
     size_t several;                     /* missed more than one limit */
-    size_t without_tokens, undecided;   /* not judged: nothing to hold a limit on arrivals against; left or running */
-    struct interval share;              /* Wilson, 95 % */
+    size_t without_tokens,
+        undecided;         /* not judged: nothing to hold a limit on arrivals against; left or running */
+    struct interval share; /* Wilson, 95 % */
 };
 
-/* Reads "ttft=500ms,tpot=50ms,e2e=10s". queued: the short names ttft and e2e mean the _queued metrics, since the
- * times meant are a replay's. 0, or 2 after one line on stderr. */
+/* Reads "ttft=500ms,tpot=50ms,e2e=10s". queued: the short names ttft and e2e mean the _queued metrics, since
+ * the times meant are a replay's. 0, or 2 after one line on stderr. */
 int slo_parse(struct slo *s, const char *text, bool queued);
 /* Is a limit on itl among them. */
 bool slo_has_itl(const struct slo *s);

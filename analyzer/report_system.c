@@ -174,6 +174,45 @@ void page_speculation(const struct page *p) {
     para_end(&w);
 }
 
+/* As short as it can be written: 500, 24.5. */
+static const char *plain(char *out, double v) {
+    if (v == floor(v)) return show_decimals(out, v, 0);
+    snprintf(out, SHOW_MAX, "%g", v);
+    return out;
+}
+
+/* Limits in the words that they were taken for, then who missed them. */
+void page_goodput(const struct page *p) {
+    const struct slo *s = &p->r->slo;
+    char a[SHOW_MAX], b[SHOW_MAX], c[SHOW_MAX];
+    struct para w;
+    if (s->n == 0) return;
+    para_begin(&w, p, "GOODPUT", LABEL, 1);
+    if (s->decided == 0)
+        para_item(&w, "none: no generation could be judged;");
+    else
+        para_item(&w, "%s %% (%s to %s),", show_share(a, (double)s->good / (double)s->decided),
+                  show_share(b, s->share.lo), show_share(c, s->share.hi));
+    if (p->r->through.window_s > 0)
+        para_item(&w, "%s /s,", show_rate(a, (double)s->good / p->r->through.window_s));
+    for (size_t i = 0; i < s->n; i++)
+        para_item(&w, "%s %s%s %s %s ms", i ? "and" : "with", s->v[i].metric == SLO_ITL ? "p99 of " : "",
+                  s->v[i].name, p->m->utf8 ? "≤" : "<=", plain(a, s->v[i].ms));
+    para_end(&w);
+    para_begin(&w, p, " missed by", LABEL, 1);
+    para_item(&w, "%s failed,", show_count(a, (double)s->failed));
+    for (size_t i = 0; i < s->n; i++)
+        para_item(&w, "%s %s%s", show_count(a, (double)s->v[i].missed), s->v[i].name,
+                  i + 1 < s->n || s->gone ? "," : "");
+    if (s->gone) para_item(&w, "%s left or running beyond a limit", show_count(a, (double)s->gone));
+    if (s->several) para_item(&w, "(%s more than one)", show_count(a, (double)s->several));
+    w.gap = 4;
+    if (s->without_tokens + s->undecided)
+        para_item(&w, "not judged: %s without tokens, %s left or running",
+                  show_count(a, (double)s->without_tokens), show_count(b, (double)s->undecided));
+    para_end(&w);
+}
+
 void page_foot(const struct page *p) {
     const struct report *r = p->r;
     char inputs[256];

@@ -102,6 +102,7 @@ int report_markdown(const struct report *r, sqlite3 *db, const struct args *o, c
         markdown_grid(latency_grid(&p, 0), f);
         if (r->cache[CACHE_unreported].n < r->with_tokens) markdown_grid(cache_grid(&p, false), f);
         markdown_text(page_throughput, p);
+        if (r->slo.n) markdown_text(page_goodput, p);
     }
     fprintf(f, "traceanalyze %s, recording %s: `traceanalyze report %s --format markdown`\n",
             TRACEREC_VERSION, r->n_traces ? r->traces[0].recording : "-",

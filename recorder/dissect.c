@@ -34,10 +34,10 @@ void dissect_piece(struct dissect *d, const struct piece *p, const void *bytes) 
     case PIECE_CLOCK: on_clock(d, p); break;
     case PIECE_LOSS:
         if (p->value < 0 || p->value >= N_LOSSES) break;
-        if (p->flow == 0)
-            on_loss(d, p);
-        else
+        if (flow_find(d, p->flow))
             flow_piece(d, p, bytes);
+        else
+            on_loss(d, p);
         break;
     case PIECE_PAD:
     case PIECE_ROTATE:

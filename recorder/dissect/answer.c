@@ -41,6 +41,11 @@ void answer_loss(struct answer *a, enum loss l, uint64_t count, uint64_t bytes) 
 }
 
 void answer_keep(struct answer *a, enum fact f, int64_t v) {
+    if (a->latest[f] != v || !a->has[f]) a->templates.version++;
+    answer_keep_running(a, f, v);
+}
+
+void answer_keep_running(struct answer *a, enum fact f, int64_t v) {
     a->latest[f] = v;
     a->has[f] |= ANSWER_INT;
 }
@@ -52,8 +57,11 @@ void answer_keep_int(struct answer *a, enum fact f, const struct json *v) {
 
 void answer_keep_real(struct answer *a, enum fact f, const struct json *v) {
     double real;
+    int64_t bits;
     if (!json_real(v, &real)) return;
-    memcpy(&a->latest[f], &real, sizeof real);
+    memcpy(&bits, &real, sizeof bits);
+    if (a->latest[f] != bits || !a->has[f]) a->templates.version++;
+    a->latest[f] = bits;
     a->has[f] |= ANSWER_REAL;
 }
 

@@ -81,6 +81,8 @@ void answer_loss(struct answer *a, enum loss l, uint64_t count, uint64_t bytes);
 
 /* Keeps a value; a later one takes its place. Absent, null and what is no number keep nothing. */
 void answer_keep(struct answer *a, enum fact f, int64_t v);
+/* The same for a count that changes with each event: templates have a hole for it. */
+void answer_keep_running(struct answer *a, enum fact f, int64_t v);
 void answer_keep_int(struct answer *a, enum fact f, const struct json *v);
 void answer_keep_real(struct answer *a, enum fact f, const struct json *v);
 /* A duration: v times unit_ns, rounded. */

@@ -111,7 +111,7 @@ static bool from_template(struct answer *a, const struct event *e) {
         a->reasoning_bytes += says.text_bytes;
     else
         a->text_bytes += says.text_bytes;
-    if (says.running > 0) answer_keep(a, F_output_tokens_told, says.running);
+    if (says.running > 0) answer_keep_running(a, F_output_tokens_told, says.running);
     answer_event(a, &says);
     return true;
 }

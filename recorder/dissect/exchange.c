@@ -179,7 +179,8 @@ static void count(struct exchange *x, const struct exchange_end *end) {
     bool sign = a->ended || a->done || (end->whole && !a->streamed);
     if (sign && a->status >= 200 && a->status < 300 && !a->stream_error)
         c->ok++;
-    else if (strcmp(end->by, "stop") != 0 && strcmp(end->by, "lost") != 0)
+    else if (strcmp(end->by, "stop") != 0 && strcmp(end->by, "lost") != 0 &&
+             strncmp(end->by, "client", 6) != 0)
         c->failed++;
     c->requests++;
     bool told = a->has[F_output_tokens_told] && a->latest[F_output_tokens_told] > 0;

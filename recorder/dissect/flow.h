@@ -18,6 +18,13 @@ struct dissect {
     int64_t wall_ns, wall_at_ns;      /* the last clock piece; 0: none yet */
 };
 
+/* Losses of a kind are found here by what is missing, and told by the forwarder as a sum, before or after:
+ * each byte must count once. */
+struct loss_note {
+    uint64_t count, bytes; /* found here and not yet told by the forwarder */
+    uint64_t ahead_bytes;  /* told by the forwarder and not yet found here */
+};
+
 /* One direction of a flow. */
 struct side {
     struct http1 *http;
@@ -49,6 +56,7 @@ struct flow {
     bool lossy;       /* pieces were lost: a response may belong to a request that was not seen */
     bool unsolicited; /* the rest of this piece belongs to no request */
     uint64_t unsolicited_at;
+    struct loss_note shed, dropped;
     bool told_protocol, told_proxy;
     char lead[16]; /* what the client sent first */
     size_t n_lead;

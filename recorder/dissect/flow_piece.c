@@ -14,22 +14,42 @@ static void tell(struct flow *f, enum fact fact, int64_t v) {
 }
 
 /* -- loss */
-/* Bytes of a direction are missing: everything open is marked, and nothing is read before the next head. */
-static void lose(struct flow *f, enum dir dir, enum loss l, int64_t t0, int64_t t1, uint64_t count,
-                 uint64_t bytes) {
-    struct side *s = &f->side[dir];
-    if (s->deaf) return;
+/* Tells a loss of everything that is open, or of no request. */
+static void tell_loss(struct flow *f, enum loss l, const struct piece *p, uint64_t count, uint64_t bytes) {
+    int64_t to_ns = p->kind == PIECE_LOSS ? p->t2_ns : p->t_ns;
+    bool told = false;
+    f->d->config.shared->counts.loss[l] += count;
+    for (struct exchange *x = f->first; x; x = x->next) {
+        if (x->over && x != f->up) continue;
+        exchange_lost(x, l, p->t_ns, to_ns, told ? 0 : count, told ? 0 : bytes);
+        told = true;
+    }
+    if (!told) trw_loss(f->d->config.trw, l, p->t_ns, to_ns, count, bytes, 0);
+}
+
+/* Bytes of p's direction are missing: everything open is marked, and nothing is read before the next head. */
+static void lose(struct flow *f, enum loss l, const struct piece *p, uint64_t bytes) {
+    struct side *s = &f->side[p->dir];
+    struct loss_note *note = l == LOSS_queue_full ? &f->shed : &f->dropped;
+    uint64_t ahead = bytes < note->ahead_bytes ? bytes : note->ahead_bytes, count = ahead < bytes;
     s->skipping = true;
     s->in_head = false;
     f->lossy = true;
-    f->d->config.shared->counts.loss[l] += count;
-    bool told = false;
-    for (struct exchange *x = f->first; x; x = x->next) {
-        if (x->over && x != f->up) continue;
-        exchange_lost(x, l, t0, t1, told ? 0 : count, told ? 0 : bytes);
-        told = true;
-    }
-    if (!told) trw_loss(f->d->config.trw, l, t0, t1, count, bytes, 0);
+    note->ahead_bytes -= ahead;
+    note->count += count;
+    note->bytes += bytes - ahead;
+    tell_loss(f, l, p, count, bytes - ahead);
+}
+
+/* The forwarder's own sum: what was not found here is told now. */
+static void on_loss(struct flow *f, const struct piece *p) {
+    struct loss_note *note = p->value == LOSS_queue_full ? &f->shed : &f->dropped;
+    uint64_t sum = (uint64_t)p->value2;
+    uint64_t count = p->off > note->count ? p->off - note->count : 0;
+    uint64_t bytes = sum > note->bytes ? sum - note->bytes : 0;
+    *note = (struct loss_note){.ahead_bytes = note->ahead_bytes + bytes};
+    if (p->value != LOSS_queue_full) f->lossy = true;
+    if (count > 0) tell_loss(f, (enum loss)p->value, p, count, bytes);
 }
 
 static void wrote(struct flow *f, uint64_t off, int64_t t_ns) {
@@ -87,8 +107,7 @@ static void on_data(struct flow *f, const struct piece *p, const char *bytes) {
     if (p->late_ns > LATE_NS)
         trw_span(f->d->config.trw, f->id, F_late_read, p->t_ns, p->t_ns + p->late_ns, p->dir);
     if (p->dir == DIR_DOWN) stamp(flow_first_open(f), p);
-    if (!s->deaf && !s->skipping && p->off > s->off)
-        lose(f, (enum dir)p->dir, LOSS_pieces_dropped, p->t_ns, p->t_ns, 1, p->off - s->off);
+    if (!s->deaf && !s->skipping && p->off > s->off) lose(f, LOSS_pieces_dropped, p, p->off - s->off);
     s->off = p->off + p->n_bytes + p->n_shed;
     if (s->deaf) return;
     if (s->skipping)
@@ -97,7 +116,7 @@ static void on_data(struct flow *f, const struct piece *p, const char *bytes) {
         flow_read(f, (enum dir)p->dir, bytes, p->n_bytes);
     if (p->n_shed > 0) {
         bool skipped = s->skipping;
-        lose(f, (enum dir)p->dir, LOSS_queue_full, p->t_ns, p->t_ns, 1, p->n_shed);
+        lose(f, LOSS_queue_full, p, p->n_shed);
         if (!skipped) end_unseen(f, p);
     }
     if (p->dir == DIR_UP) stamp(f->last && f->last->up_begin < s->off ? f->last : NULL, p);
@@ -269,7 +288,7 @@ void flow_stop(struct flow *f, int64_t now_ns) {
 void flow_piece(struct dissect *d, const struct piece *p, const void *bytes) {
     struct flow *f = flow_find(d, p->flow);
     if (p->dir > DIR_DOWN) return;
-    if (!f) f = p->kind == PIECE_CLOSE ? NULL : on_open(d, p, bytes);
+    if (!f && (p->kind == PIECE_OPEN || p->kind == PIECE_DATA)) f = on_open(d, p, bytes);
     if (!f) return;
     f->now = p;
     f->n_pieces++;
@@ -289,9 +308,7 @@ void flow_piece(struct dissect *d, const struct piece *p, const void *bytes) {
     case PIECE_DELIVERED: on_delivered(f, p); break;
     case PIECE_ANSWERED: on_answered(f, p); break;
     case PIECE_CLOSE: end_flow(f, p->t_ns, p->value == 1); return;
-    case PIECE_LOSS:
-        lose(f, (enum dir)p->dir, (enum loss)p->value, p->t_ns, p->t2_ns, p->off, (uint64_t)p->value2);
-        break;
+    case PIECE_LOSS: on_loss(f, p); break;
     default: break;
     }
 }

@@ -100,16 +100,16 @@ static const struct row {
 
 /* A total of a usage object; some servers write zeros on every event but one, so a zero does not replace a
  * count. */
-static void total(struct answer *a, enum fact f, const struct json *v) {
+static void total(struct answer *a, enum fact f, const struct json *v, bool running) {
     int64_t n;
     if (!json_int(v, &n) || n < 0) return;
-    if (n > 0 || !a->has[f]) answer_keep(a, f, n);
+    if (n > 0 || !a->has[f]) (running ? answer_keep_running : answer_keep)(a, f, n);
     a->has[f] |= ANSWER_BY_USAGE;
 }
 
-static void totals(struct answer *a, const struct json *usage) {
-    total(a, F_prompt_tokens, json_get(usage, "prompt_tokens"));
-    total(a, F_output_tokens_told, json_get(usage, "completion_tokens"));
+static void totals(struct answer *a, const struct json *usage, bool running) {
+    total(a, F_prompt_tokens, json_get(usage, "prompt_tokens"), false);
+    total(a, F_output_tokens_told, json_get(usage, "completion_tokens"), running);
 }
 
 /* What counts only while no usage object told it. */
@@ -136,6 +136,7 @@ static void histogram(struct answer *a, const struct json *list) {
         if (!json_int(v, &steps)) return;
         n += (size_t)snprintf(text + n, sizeof text - n, "%s%lld", n ? "," : "", (long long)steps);
     }
+    if (n > 0) a->templates.version++;
     answer_text(a, F_spec_histogram, text, n);
 }
 
@@ -163,8 +164,8 @@ int64_t openai_usage(struct answer *a, const struct json *root) {
         any = any || json_is_object(at[i]);
     }
     if (!any) return -1;
-    totals(a, at[GROQ]);
-    totals(a, at[USAGE]);
+    totals(a, at[GROQ], false);
+    totals(a, at[USAGE], true);
     timings_totals(a, at[TIMINGS]);
     cached_by_place(a, json_at(root, "sglext.cached_tokens_details"));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -172,9 +172,10 @@ static const char *fill(enum hole hole, const char *p, const char *end, struct t
     return NULL;
 }
 
-static bool matches(const struct template *t, const char *p, size_t n, struct tok_event *says) {
+static bool matches(const struct template *t, uint64_t version, const char *p, size_t n,
+                    struct tok_event *says) {
     const char *end = p + n, *part = t->bytes;
-    if (!part) return false;
+    if (!part || t->version != version) return false;
     *says = t->said;
     for (unsigned i = 0;; i++) {
         if ((size_t)(end - p) < t->part[i] || memcmp(p, part, t->part[i]) != 0) return false;
@@ -188,7 +189,7 @@ static bool matches(const struct template *t, const char *p, size_t n, struct to
 bool template_match(struct templates *t, const char *data, size_t n, struct tok_event *says) {
     for (unsigned i = 0; i < TEMPLATE_KEPT; i++) {
         unsigned at = (t->last + i) % TEMPLATE_KEPT;
-        if (!matches(&t->kept[at], data, n, says)) continue;
+        if (!matches(&t->kept[at], t->version, data, n, says)) continue;
         t->last = at;
         t->learned = 0;
         return true;
@@ -261,11 +262,14 @@ void template_learn(struct templates *t, const char *data, size_t n, const struc
     if (n > TEMPLATE_MAX_BYTES) return;
     if (++t->learned > LEARN_MAX && t->learned % LEARN_AGAIN != 0) return;
     size_t n_cuts = find_cuts(data, data + n, paths, n_paths, cuts);
-    if (n_cuts == 0) return;
+    bool counted = false;
+    for (size_t i = 0; i < n_cuts; i++) counted = counted || cuts[i].hole == HOLE_RUNNING;
+    if (n_cuts == 0 || (said->running >= 0 && !counted)) return;
     struct template *k = &t->kept[t->next];
     k->said = *said;
+    k->version = t->version;
     /* what was learned must say of its own event what the parser said: else it is not understood */
-    if (!build(k, data, n, cuts, n_cuts) || !matches(k, data, n, &says) || !same(&says, said)) {
+    if (!build(k, data, n, cuts, n_cuts) || !matches(k, t->version, data, n, &says) || !same(&says, said)) {
         free(k->bytes);
         *k = (struct template){0};
         return;

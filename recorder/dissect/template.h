@@ -32,19 +32,23 @@ struct template {
     uint8_t hole[TEMPLATE_HOLES];
     unsigned n_holes;
     struct tok_event said; /* what the event said */
+    uint64_t version;      /* of the facts when it was learned */
 };
 
 struct templates {
     struct template kept[TEMPLATE_KEPT];
     unsigned last, next; /* the one that matched last; the one to be replaced next */
     unsigned learned;    /* since the last match */
+    uint64_t version; /* counts changes of facts that events repeat: what was learned before the last change
+                         would not bring back its own */
 };
 
 /* What an event says: that of the one it equals, with its own text_bytes, running and ids. False: it equals
  * none, or what is in a hole is for the parser to see. */
 bool template_match(struct templates *t, const char *data, size_t n, struct tok_event *says);
 /* Remembers an event that was read in full, and what it said. Does nothing when a hole is not plain to see in
- * the bytes, or when nothing that was remembered of late was of use. */
+ * the bytes, when it told a running count that is in no hole, or when nothing that was remembered of late was
+ * of use. */
 void template_learn(struct templates *t, const char *data, size_t n, const struct hole_path *paths,
                     size_t n_paths, const struct tok_event *said);
 void template_free(struct templates *t);

@@ -341,7 +341,7 @@ FROM (
       CASE WHEN api IS NULL OR api IN ('other', 'upgraded', 'opaque') THEN 0 ELSE 1 END AS generation,
       CASE WHEN t_first_byte_ns < t_forwarded_ns THEN 1 ELSE 0 END AS early_response,
       -- Ollama's /v1/responses always says 0 cached: no measurement
-      (path = '/v1/responses' AND upstream LIKE '%:11434') AS zero_is_fixed,
+      (COALESCE(path, '') = '/v1/responses' AND COALESCE(upstream, '') LIKE '%:11434') AS zero_is_fixed,
       CASE WHEN arrive_wall_ns - queue_start_wall_ns < -1000000 OR arrive_wall_ns - queue_start_wall_ns > 3600000000000 THEN NULL
         WHEN arrive_wall_ns < queue_start_wall_ns THEN t_arrive_ns
         ELSE t_arrive_ns - (arrive_wall_ns - queue_start_wall_ns) END AS t_intended_ns,

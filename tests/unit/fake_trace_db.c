@@ -106,7 +106,7 @@ void fake_db_add(sqlite3 *db, int request, const struct fake_request *f) {
         "t_first_token_ns,"
         " t_first_answer_ns, t_last_token_ns, itl_absent, arrivals_base_ns, start_class)"
         " VALUES ('" RECORDING "', ?1, 'vllm-7c9f', ?2, 0, 0, ?3, ?4, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, "
-                               "?13, ?14, ?14, ?15, ?16, ?17,"
+        "?13, ?14, ?14, ?15, ?16, ?17,"
         " ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, 'kernel', ?28, ?29, 'POST', ?30, ?31, ?32, ?33, "
         "?34, ?35, ?36, ?37, ?37,"
         " ?38, ?39, ?40, CASE WHEN ?21 >= 1000000000 THEN 'cold' WHEN ?21 > 0 THEN 'warmup' END)";

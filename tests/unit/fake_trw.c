@@ -109,6 +109,9 @@ void trw_loss(struct trw *w, enum loss l, int64_t t0_ns, int64_t t1_ns, uint64_t
 void trw_anchor(struct trw *w, int64_t mono_ns, int64_t wall_ns, int64_t uncertainty_ns) {}
 void trw_hist(struct trw *w, enum hist_name name, const struct hist *h) {}
 void trw_tick(struct trw *w, int64_t now_ns) {}
+bool trw_needs_new_file(struct trw *w) {
+    return false;
+}
 void trw_flush(struct trw *w) {}
 int trw_rotate(struct trw *w, int fd, char *err, size_t err_size) {
     return 0;

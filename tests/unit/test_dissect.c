@@ -43,7 +43,7 @@ static void event(struct drive *v, int64_t t_ns, const char *data) {
 
 #define DELTA(text)                                                                                          \
     "{\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"" text "\"}}]" \
-                                                                                                     "}"
+    "}"
 #define STOP                                                                                                 \
     "{\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":"        \
     "\"stop\"}]}"
@@ -532,6 +532,52 @@ static void a_lost_upload_does_not_lose_the_answer(void **state) {
     hold_text(1, F_end_by, "complete");
 }
 
+/* The forwarder tells the sum of what it left out, before or behind the pieces that show it. */
+static void each_lost_byte_counts_once(void **state) {
+    for (int before = 0; before < 2; before++) {
+        struct drive v;
+        struct piece sum = {
+            .kind = PIECE_LOSS, .value = LOSS_pieces_dropped, .t2_ns = 4000, .off = 3, .value2 = 500};
+        begin(&v);
+        drive_post(&v, "/v1/chat/completions", "", CHAT);
+        at(&v, 3000, DIR_DOWN, SSE);
+        if (before) drive_piece(&v, sum, NULL);
+        v.off[DIR_DOWN] += 500;
+        at(&v, 4000, DIR_DOWN, "rest");
+        if (!before) drive_piece(&v, sum, NULL);
+        end(&v);
+        size_t n;
+        const struct fake_loss *l = fake_losses(&n);
+        uint64_t bytes = 0;
+        for (size_t i = 0; i < n; i++) bytes += l[i].bytes, assert_int_equal(l[i].request, 1);
+        assert_int_equal(bytes, 500);
+        assert_int_equal(fake_loss_count(LOSS_pieces_dropped), 3);
+        hold_text(1, F_end_by, "lost");
+    }
+}
+
+static void a_loss_told_late_concerns_no_later_request(void **state) {
+    struct drive v;
+    begin(&v);
+    drive_post(&v, "/v1/chat/completions", "", CHAT);
+    struct piece shed = {.kind = PIECE_DATA, .dir = DIR_DOWN, .n_shed = 100, .end_at = 100};
+    drive_piece(&v, shed, NULL);
+    v.off[DIR_DOWN] = 100;
+    drive_post(&v, "/v1/chat/completions", "", CHAT);
+    drive_piece(&v, (struct piece){.kind = PIECE_LOSS, .value = LOSS_queue_full, .off = 1, .value2 = 100},
+                NULL);
+    drive_piece(
+        &v, (struct piece){.kind = PIECE_LOSS, .flow = 99, .value = LOSS_queue_full, .off = 7, .value2 = 9},
+        NULL);
+    end(&v);
+    size_t n;
+    const struct fake_loss *l = fake_losses(&n);
+    assert_int_equal(n, 2);
+    assert_int_equal(l[0].request, 1);
+    assert_int_equal(l[1].request, 0); /* of a flow that is gone */
+    assert_int_equal(fake_begun(SUBJECT_C), 1);
+}
+
 static void pauses_and_late_reads_are_spans(void **state) {
     struct drive v;
     begin(&v);
@@ -740,6 +786,8 @@ int main(void) {
         cmocka_unit_test(a_resumed_flow_goes_on_with_the_next_message),
         cmocka_unit_test(an_answer_to_an_unseen_request_is_partial),
         cmocka_unit_test(a_lost_upload_does_not_lose_the_answer),
+        cmocka_unit_test(each_lost_byte_counts_once),
+        cmocka_unit_test(a_loss_told_late_concerns_no_later_request),
         cmocka_unit_test(pauses_and_late_reads_are_spans),
         cmocka_unit_test(secrets_are_only_hashed),
         cmocka_unit_test(a_client_without_credential_is_its_address),

@@ -8,8 +8,7 @@
 #include <math.h>
 
 static void near(double seen, double right) {
-    if (!(fabs(seen - right) <= 0.001 * fmax(1, fabs(right))))
-        fail_msg("%.6f, right is %.6f", seen, right);
+    if (!(fabs(seen - right) <= 0.001 * fmax(1, fabs(right)))) fail_msg("%.6f, right is %.6f", seen, right);
 }
 
 static double ms(struct kit *k, const char *column) {
