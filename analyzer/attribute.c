@@ -298,15 +298,17 @@ static const char *why_no_gaps(const struct attribute_facts *f, const struct sca
     return summary && !s->reasoning && f->reasoning_tokens == ATTRIBUTE_NONE ? "summary_only" : NULL;
 }
 
-/* Where totals and exact counts differ. Log probabilities show visible tokens only: a stop token is missing
- * there. */
+/* Where totals and exact counts differ. A stop token is no disagreement: log probabilities show visible
+ * tokens only, and llama.cpp's running count takes it in on the usage event, which belongs to no choice. Nor
+ * is what came after the client had left. */
 static int64_t mismatch(const struct attribute_facts *f, const struct scan *s, enum token_source source,
-                        uint64_t sum) {
+                        uint64_t sum, bool cut) {
     bool exact = source >= SOURCE_TOKEN_IDS && source <= SOURCE_LOGPROBS;
-    if (!exact || f->lost || f->output_tokens_told == ATTRIBUTE_NONE) return ATTRIBUTE_NONE;
+    if (!exact || f->lost || cut || f->output_tokens_told == ATTRIBUTE_NONE) return ATTRIBUTE_NONE;
     int64_t d;
     if (__builtin_sub_overflow(f->output_tokens_told, (int64_t)sum, &d)) return ATTRIBUTE_NONE;
-    if (d == 0 || (source == SOURCE_LOGPROBS && d == (int64_t)s->stops)) return ATTRIBUTE_NONE;
+    bool hides_stops = source == SOURCE_LOGPROBS || source == SOURCE_RUNNING_USAGE;
+    if (d == 0 || (hides_stops && d == (int64_t)s->stops)) return ATTRIBUTE_NONE;
     return d;
 }
 
@@ -327,7 +329,8 @@ static bool count(struct attributor *a, struct attribute_events *v, const struct
     out->token_mismatch = mismatch(f, s, out->source,
                                    sum + (out->hidden_tokens > 0 && out->source != SOURCE_RUNNING_USAGE
                                               ? (uint64_t)out->hidden_tokens
-                                              : 0));
+                                              : 0),
+                                   s->n < v->n);
     out->output_tokens = f->output_tokens_told;
     if (out->output_tokens == ATTRIBUTE_NONE && !f->lost && out->source != SOURCE_NONE)
         out->output_tokens = (int64_t)sum;

@@ -2,6 +2,7 @@
  * No other option can hold a secret. */
 #include "recorder/about.h"
 #include "recorder/clocks.h"
+#include "recorder/http1.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
@@ -96,6 +97,7 @@ static void add_machine(struct about *a, const struct opts *o) {
 static void add_libraries(struct about *a) {
     add(a, "libuv", uv_version_string());
     add(a, "zstd", ZSTD_versionString());
+    add(a, "http-parser", http1_library());
 }
 
 bool about_init(struct about *a, const struct opts *o, int argc, char **argv, const char *const *listens,

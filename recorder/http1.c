@@ -5,6 +5,7 @@
 #include "recorder/http1.h"
 
 #include <http_parser.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -222,4 +223,11 @@ const char *http1_why(const struct http1 *h) {
 }
 int http1_proxy_version(const struct http1 *h) {
     return h->proxy_version;
+}
+
+const char *http1_library(void) {
+    static char text[32];
+    unsigned long v = http_parser_version();
+    snprintf(text, sizeof text, "%lu.%lu.%lu", v >> 16 & 255, v >> 8 & 255, v & 255);
+    return text;
 }

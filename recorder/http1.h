@@ -58,4 +58,7 @@ const char *http1_why(const struct http1 *h);
 /* 1 or 2 when a PROXY header stood first, else 0. */
 int http1_proxy_version(const struct http1 *h);
 
+/* Version of the parser library in use, "2.9.4". Static. */
+const char *http1_library(void);
+
 #endif

@@ -61,7 +61,7 @@ static int open_one(const union addr_any *x) {
     (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     if (x->sa.sa_family == AF_INET6 && !IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)x)->sin6_addr))
         (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
-    net_tune(fd, true);
+    net_tune(fd);
     if (bind(fd, &x->sa, addr_len(x)) == 0 && listen(fd, SOMAXCONN) == 0) return fd;
     int err = errno;
     close(fd);

@@ -29,7 +29,7 @@ static void set(int fd, int level, int name, int value) {
     (void)setsockopt(fd, level, name, &value, sizeof value);
 }
 
-void net_tune(int fd, bool to_client) {
+void net_tune(int fd) {
     int domain = AF_UNIX;
     socklen_t n = sizeof domain;
     if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &n) < 0 || domain == AF_UNIX) return;
@@ -40,7 +40,8 @@ void net_tune(int fd, bool to_client) {
     set(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES);
     set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, USER_TIMEOUT_MS);
     set(fd, SOL_SOCKET, SO_TIMESTAMPING, SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE);
-    /* Towards the upstream too: megabytes of a prompt waiting in our kernel would count as the server's time. */
+    /* Towards the upstream too: megabytes of a prompt waiting in our kernel would count as the server's time.
+     */
     set(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, NOTSENT_LOWAT_BYTES);
 }
 

@@ -19,7 +19,7 @@ struct net_stamp {
 int net_socket(int family);
 /* Latency and dead-peer options of a TCP socket; accepted sockets inherit their listener's. Unix sockets have
  * none of them and are left alone. */
-void net_tune(int fd, bool to_client);
+void net_tune(int fd);
 
 /* recvmsg of up to n bytes, once. Like read: 0 is end of input, -1 with errno. *stamp is set in every case.
  */

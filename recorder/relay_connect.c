@@ -67,7 +67,7 @@ static bool attempt(struct relay *r, const union addr_any *x) {
         note_error(r, errno);
         return false;
     }
-    net_tune(fd, false);
+    net_tune(fd);
     int rc = connect(fd, &x->sa, addr_len(x)), err = rc < 0 ? errno : 0;
     bool busy = err == EAGAIN; /* a Unix socket whose backlog is full: tried again by the tick */
     if (err && err != EINPROGRESS) {

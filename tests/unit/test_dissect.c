@@ -545,13 +545,15 @@ static void each_lost_byte_counts_once(void **state) {
         v.off[DIR_DOWN] += 500;
         at(&v, 4000, DIR_DOWN, "rest");
         if (!before) drive_piece(&v, sum, NULL);
+        v.off[DIR_UP] += 70; /* another one, which nobody has told yet */
+        at(&v, 5000, DIR_UP, "rest");
         end(&v);
         size_t n;
         const struct fake_loss *l = fake_losses(&n);
         uint64_t bytes = 0;
         for (size_t i = 0; i < n; i++) bytes += l[i].bytes, assert_int_equal(l[i].request, 1);
-        assert_int_equal(bytes, 500);
-        assert_int_equal(fake_loss_count(LOSS_pieces_dropped), 3);
+        assert_int_equal(bytes, 570);
+        assert_int_equal(fake_loss_count(LOSS_pieces_dropped), 4);
         hold_text(1, F_end_by, "lost");
     }
 }

@@ -147,6 +147,26 @@ static void both_ways_say_the_same(void **state) {
     assert_true(hits > 3000); /* the fast way was taken */
 }
 
+/* Found by the fuzzer: an event repeats an earlier one's figure after another event had changed it. */
+static void a_figure_that_comes_back_is_told(void **state) {
+    struct answer a;
+    struct pool pool;
+    double seen = -1;
+    fake_reset();
+    begin(&a, &pool);
+    for (int i = 0; i < 3; i++) {
+        const char *data = i == 1 ? "{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"x\"},\"avg_decoded_"
+                                    "tokens_per_iter\":2.0}]}"
+                                  : "{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"x\"},\"avg_decoded_"
+                                    "tokens_per_iter\":1.5}]}";
+        answer_take_event(&a, &(struct event){.data = data, .n_data = strlen(data), .name = ""});
+    }
+    answer_end(&a);
+    answer_free(&a);
+    assert_true(fake_real(1, F_decoded_per_iter, &seen));
+    assert_true(seen > 1.4 && seen < 1.6);
+}
+
 #define BEFORE "{\"choices\":[{\"index\":0,\"delta\":{\"content\":\""
 #define AFTER  "\"}}]}"
 
@@ -209,6 +229,7 @@ int main(void) {
         cmocka_unit_test(texts_are_counted_as_decoded),
         cmocka_unit_test(an_odd_key_is_not_learned),
         cmocka_unit_test(of_equal_keys_the_last_one_counts),
+        cmocka_unit_test(a_figure_that_comes_back_is_told),
         cmocka_unit_test(both_ways_say_the_same),
     };
     shared = calloc(1, sizeof *shared);
