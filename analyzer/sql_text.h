@@ -4,7 +4,9 @@
 
 extern const char sql_tables[]; /* 010: the tables, with lines FACTS R and FACTS C for the loader to fill */
 extern const char sql_request_metrics[]; /* 020: the view requests, with the definitions of its metrics */
-extern const char sql_derive[];          /* 030: run after loading */
+extern const char sql_generations[];     /* 030: run after loading */
+extern const char sql_starts[];          /* 031: run where something tells of a start */
+extern const char sql_findings[];        /* 032: run after these */
 extern const char sql_arrival_metrics[]; /* 040: TEMP views over the table arrivals, with definitions */
 extern const char sql_system_metrics[];  /* 050: definitions of what the report computes in C */
 

@@ -325,7 +325,8 @@ SELECT
   CAST((SELECT b.arrivals_blob FROM request_blobs b WHERE b.id = facts.id) AS BLOB) AS arrivals_blob
 FROM (
   SELECT *,
-    CASE WHEN outcome IN ('lost', 'in_flight') THEN NULL WHEN outcome = 'client_abort' THEN COALESCE(t_client_gone_ns, t_end_ns)
+    -- this form of CASE finds the outcome once
+    CASE outcome WHEN 'lost' THEN NULL WHEN 'in_flight' THEN NULL WHEN 'client_abort' THEN COALESCE(t_client_gone_ns, t_end_ns)
       ELSE t_end_ns END AS done_ns,
     CASE WHEN early_response = 1 THEN NULL ELSE t_forwarded_ns END AS server_ns,
     CASE WHEN start_class IS NOT NULL THEN start_class
@@ -355,8 +356,10 @@ FROM (
         WHEN api = 'opaque' THEN 'opaque'
         WHEN end_by = 'refused' THEN 'upstream_refused'
         WHEN status >= 300 THEN 'http_error'
-        WHEN COALESCE(stream_error, 0) = 1 OR ',' || finish_reason || ',' LIKE '%,error,%'
-          OR ',' || finish_reason || ',' LIKE '%,abort,%' OR ',' || finish_reason || ',' LIKE '%,failed,%' THEN 'stream_error'
+        -- the usual reasons are asked for first, since matching patterns takes long
+        WHEN COALESCE(stream_error, 0) = 1 OR finish_reason NOT IN ('stop', 'length', 'tool_calls')
+          AND (',' || finish_reason || ',' LIKE '%,error,%' OR ',' || finish_reason || ',' LIKE '%,abort,%'
+            OR ',' || finish_reason || ',' LIKE '%,failed,%') THEN 'stream_error'
         WHEN status IS NOT NULL AND end_sign THEN 'ok'
         WHEN lost = 1 OR end_by = 'lost' THEN 'lost'
         WHEN end_by IN ('client_fin', 'client_reset') THEN 'client_abort'
