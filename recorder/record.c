@@ -213,6 +213,7 @@ int record_run(const struct record_config *c) {
     key_load(r.key);
     if (*c->shared->trace_path) r.fd = open(c->shared->trace_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     bool last = false;
+    breathe(&r, now_ns()); /* begins the trace: nothing may be taken before */
     for (;;) {
         bool some = drain(&r);
         breathe(&r, now_ns()); /* after the drain, so that a block takes what came since the last look */
