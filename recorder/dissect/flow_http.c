@@ -158,7 +158,14 @@ static void down_end(void *ctx, uint64_t off) {
         return;
     }
     x->down_end = off;
-    flow_end(f, x, &(struct exchange_end){f->now->t_ns, "complete", 0, true});
+    struct exchange_end end = {f->now->t_ns, "complete", 0, true};
+    int64_t t_fin = f->side[DIR_UP].t_fin;
+    /* An engine that sees its client leave ends the body as if all were said, without the API's end sign. */
+    if (x->a.streamed && !x->a.ended && t_fin > x->t_arrive) {
+        answer_int(&x->a, F_t_client_gone_ns, t_fin);
+        end = (struct exchange_end){t_fin, "client_fin", 0, false};
+    }
+    flow_end(f, x, &end);
 }
 
 const struct http1_ops flow_down_ops = {down_begin, NULL,      down_field, down_value,

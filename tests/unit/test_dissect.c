@@ -315,6 +315,23 @@ static void a_client_fin_explains_a_cut(void **state) {
     absent(1, F_body_whole);
 }
 
+/* llama.cpp was seen to end the body with its last chunk, but without [DONE], when the client had left a
+ * second before: the request read as truncated, as if the engine had failed. */
+static void a_body_ended_for_a_client_that_left_is_its_leaving(void **state) {
+    struct drive v;
+    begin(&v);
+    drive_post(&v, "/v1/chat/completions", "", CHAT);
+    at(&v, 3000, DIR_DOWN, SSE);
+    event(&v, 4000, DELTA("A"));
+    v.now_ns = 4500;
+    drive_fin(&v, DIR_UP);
+    at(&v, 5000, DIR_DOWN, LAST);
+    end(&v);
+    hold_text(1, F_end_by, "client_fin");
+    hold(1, F_t_client_gone_ns, 4500);
+    hold(1, F_t_end_ns, 4500);
+}
+
 static void ends_by_the_upstream(void **state) {
     static const struct {
         int error;
@@ -775,6 +792,7 @@ int main(void) {
         cmocka_unit_test(connect_makes_a_tunnel),
         cmocka_unit_test(other_protocols_are_opaque),
         cmocka_unit_test(a_half_closed_client_is_not_gone),
+        cmocka_unit_test(a_body_ended_for_a_client_that_left_is_its_leaving),
         cmocka_unit_test(a_client_that_leaves_is_gone_since_its_fin),
         cmocka_unit_test(a_client_fin_explains_a_cut),
         cmocka_unit_test(ends_by_the_upstream),
