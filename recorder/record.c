@@ -7,6 +7,7 @@
 #include "recorder/key.h"
 #include "recorder/output.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
@@ -21,10 +22,10 @@
  * two engine steps are still warm in the cache at the second. Twice this is the age that anything reaches
  * before it is out of this process: once waiting in the ring, once in a block, which trw_tick closes after
  * less than one more interval. */
-enum { POLL_MS = 48, DRAIN_BATCH = 4096 };
-#define SECOND_NS     1000000000LL
-#define REOPEN_NS     (10 * SECOND_NS)
-#define LATE_PIECE_NS SECOND_NS
+enum { POLL_MS = 48, DRAIN_BATCH = 4096, NAMES_TRIED = 100 };
+#define SECOND_NS       1000000000LL
+#define REOPEN_NS       (10 * SECOND_NS)
+#define OLDEST_PIECE_NS (3600 * SECOND_NS) /* beyond, t_ns is no time */
 
 struct recorder {
     const struct record_config *c;
@@ -92,40 +93,55 @@ static bool begin_trace(struct recorder *r, int64_t now) {
     return r->dissect != NULL;
 }
 
-/* Opens the file that the trace goes on in. The name is kept where a restarted recorder process finds it. */
-static int open_file(struct recorder *r, const char *path) {
-    char err[150], line[sizeof r->c->shared->trace_error];
-    int fd = output_open(path, err, sizeof err);
-    if (fd < 0) {
-        snprintf(line, sizeof line, "%.100s: %s", path, err);
-        cannot_write(r, line);
-    } else {
-        snprintf(r->c->shared->trace_path, sizeof r->c->shared->trace_path, "%s", path);
-    }
+/* Makes the file of a part. Its name is kept where a restarted recorder process finds it: the state in shared
+ * memory says which part is being written, so that a kill in the middle of a rotation leaves name and state
+ * agreeing. */
+static int open_part(struct recorder *r, const char *path, uint64_t part, char *err, size_t err_size) {
+    char *kept = r->c->shared->trace_path[part & 1];
+    int fd = output_open(path, err, err_size);
+    if (fd >= 0) snprintf(kept, sizeof r->c->shared->trace_path[0], "%s", path);
     return fd;
 }
 
 /* Tries to begin the trace, every 10 s while it cannot be begun. */
 static void want_trace(struct recorder *r, int64_t now) {
+    char err[150], line[sizeof r->c->shared->trace_error];
     if (r->dissect || now < r->next_open_ns) return;
     r->next_open_ns = now + REOPEN_NS;
-    if (r->fd < 0) r->fd = open_file(r, r->c->trace_path);
-    if (r->fd >= 0) begin_trace(r, now);
-}
-
-static void rotate(struct recorder *r) {
-    char path[PATH_MAX], err[200];
-    if (!r->trw || !output_next_part(r->c->trace_path, r->c->trace_dir, ++r->parts, path, sizeof path))
-        return;
-    int fd = open_file(r, path);
-    if (fd < 0) return;
-    if (trw_rotate(r->trw, fd, err, sizeof err) < 0) {
-        cannot_write(r, err);
-        close(fd);
+    if (r->fd < 0) r->fd = open_part(r, r->c->trace_path, 0, err, sizeof err);
+    if (r->fd >= 0) {
+        begin_trace(r, now);
         return;
     }
-    close(r->fd);
-    r->fd = fd;
+    snprintf(line, sizeof line, "%.100s: %s", r->c->trace_path, err);
+    cannot_write(r, line);
+}
+
+/* The next part's file. A process killed in a rotation may have left one of that name, with nothing in it. */
+static int open_next(struct recorder *r, char *err, size_t err_size) {
+    uint64_t part = r->c->shared->trw.part + 1;
+    char path[PATH_MAX];
+    for (unsigned number = (unsigned)part; number < part + NAMES_TRIED; number++) {
+        if (!output_next_part(r->c->trace_path, r->c->trace_dir, number, path, sizeof path)) break;
+        int fd = open_part(r, path, part, err, err_size);
+        if (fd >= 0 || errno != EEXIST) return fd;
+    }
+    return -1;
+}
+
+/* Goes on in a next part; when that cannot be begun, in the old one. */
+static void rotate(struct recorder *r) {
+    char err[200] = "no name is left for it";
+    if (!r->trw) return;
+    int fd = open_next(r, err, sizeof err);
+    if (fd >= 0 && trw_rotate(r->trw, fd, err, sizeof err) >= 0) {
+        close(r->fd);
+        r->fd = fd;
+        return;
+    }
+    if (fd >= 0) close(fd);
+    fprintf(stderr, "tracerec: no next part of %s: %s; recording goes on in the one before\n",
+            r->c->trace_path, err);
 }
 
 static void take(struct recorder *r, const struct piece *p) {
@@ -146,7 +162,7 @@ static bool drain(struct recorder *r) {
     const struct piece *p = ring_peek(r->c->ring);
     if (!p) return false;
     int64_t now = now_ns();
-    if (p->t_ns > 0 && now - p->t_ns < LATE_PIECE_NS * 3600)
+    if (p->t_ns > 0 && now - p->t_ns < OLDEST_PIECE_NS)
         hist_add(&r->c->shared->hists[HIST_drain], now - p->t_ns, now);
     for (int i = 0; p && i < DRAIN_BATCH; i++, p = ring_peek(r->c->ring)) {
         take(r, p);
@@ -179,6 +195,9 @@ static void breathe(struct recorder *r, int64_t now) {
     struct trw_totals t;
     trw_totals(r->trw, &t);
     r->c->shared->counts.file_bytes = t.file_bytes;
+    for (int i = 0; i < N_LOSSES; i++) {
+        if (t.lost[i]) r->c->shared->counts.loss[i] = t.lost[i];
+    }
     if (now >= r->next_stats_ns) {
         r->next_stats_ns = now + 10 * SECOND_NS;
         tell_stats(r);
@@ -211,7 +230,8 @@ int record_run(const struct record_config *c) {
     struct recorder r = {.c = c, .fd = c->trace_fd};
     ignore_signals();
     key_load(r.key);
-    if (*c->shared->trace_path) r.fd = open(c->shared->trace_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    const char *path = c->shared->trace_path[c->shared->trw.part & 1];
+    if (*path) r.fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     bool last = false;
     breathe(&r, now_ns()); /* begins the trace: nothing may be taken before */
     for (;;) {

@@ -28,8 +28,8 @@ struct shared {
     _Atomic uint64_t recorder_starts; /* forwarder: 1 for the first recorder process */
     _Atomic int64_t forwarder_cpu_ns;
     _Atomic uint32_t trace_status; /* recorder: enum trace_status */
-    char trace_path[4096];         /* recorder: the file it opened itself; empty: the one it was given */
-    char trace_error[256];         /* recorder: why, in words, when TRACE_FAILING */
+    char trace_path[2][4096]; /* recorder: file of an even and of an odd part; empty: the one it was given */
+    char trace_error[256];    /* recorder: why, in words, when TRACE_FAILING */
 };
 
 enum trace_status { TRACE_STARTING, TRACE_WRITING, TRACE_FAILING };

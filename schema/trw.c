@@ -25,8 +25,8 @@ struct trw {
     int64_t now_ns;        /* of the last tick */
     int64_t opened_ns;     /* when the first row came */
     struct trw_lost lost;  /* blocks dropped on this side */
-    uint64_t events, lost_blocks;
-    bool retell; /* a snapshot is due */
+    uint64_t events, lost_blocks, lost_behind; /* blocks dropped here, what they held */
+    bool retell;                               /* a snapshot is due */
     struct trw_thread thread;
 };
 
@@ -53,7 +53,7 @@ static void hand_over(struct trw *w) {
         w->block = next;
         return;
     }
-    trw_lost_add(&w->lost, b, LOSS_writer_behind);
+    w->lost_behind += trw_lost_add(&w->lost, b, LOSS_writer_behind);
     w->lost_blocks++;
     w->retell = true;
     block_clear(b);
@@ -279,7 +279,7 @@ void trw_tick(struct trw *w, int64_t now_ns) {
         snapshot(w, false);
     }
     while (trw_thread_change(&w->thread, line))
-        if (w->config.on_change) w->config.on_change(w->config.ctx, line);
+        if (w->config.on_change) w->config.on_change(w->config.ctx, *line ? line : NULL);
 }
 
 void trw_flush(struct trw *w) {
@@ -289,9 +289,10 @@ void trw_flush(struct trw *w) {
 }
 
 int trw_rotate(struct trw *w, int fd, char *err, size_t err_size) {
-    struct trw_state state = *w->config.state;
+    /* No more than these two: the rest of the state is the writer's thread's while it writes. */
+    struct trw_state state = {.part = w->config.state->part + 1};
+    memcpy(state.recording, w->config.state->recording, sizeof state.recording);
     struct trw_file *next = &w->thread.next;
-    state.part++;
     *next = (struct trw_file){.fd = fd, .state = &state, .min_free_bytes = w->config.min_free_bytes};
     if (trw_file_begin(next, w->config.head) != 0) {
         snprintf(err, err_size, "cannot begin the next part: %s", strerror(errno));
@@ -328,7 +329,9 @@ bool trw_needs_new_file(struct trw *w) {
 void trw_totals(const struct trw *w, struct trw_totals *t) {
     struct trw_thread *thread = (struct trw_thread *)(uintptr_t)&w->thread;
     pthread_mutex_lock(&thread->lock);
-    *t = (struct trw_totals){thread->file_bytes, thread->blocks, w->events,
-                             thread->lost_blocks + w->lost_blocks};
+    *t = (struct trw_totals){
+        thread->file_bytes, thread->blocks, w->events, thread->lost_blocks + w->lost_blocks, {0}};
+    memcpy(t->lost, thread->lost_total, sizeof t->lost);
+    t->lost[LOSS_writer_behind] += w->lost_behind;
     pthread_mutex_unlock(&thread->lock);
 }

@@ -19,6 +19,7 @@ struct trw_state {
     uint64_t good_bytes; /* length of the file up to its last whole block */
     uint64_t next_seq;   /* sequence number of the next block */
     uint64_t part;       /* number of the part this file is */
+    uint32_t salt;       /* of the file that the numbers above speak of */
     uint8_t recording[16];
 };
 
@@ -29,8 +30,9 @@ struct trw_config {
         *head; /* pairs KEY, VALUE, NULL at the end: host, kernel, recorder, upstream, notes … */
     int64_t flush_interval_ns; /* fsync at least this often while there is something new */
     uint64_t min_free_bytes;   /* pause writing below this free space on the file's disk; 0: never */
-    void (*on_change)(void *ctx, const char *line); /* called from the caller's thread in trw_tick: writing
-                                                       began to fail, works again */
+    /* From the caller's thread, in trw_tick: writing began to fail (line: why, in words) or works again
+     * (NULL). */
+    void (*on_change)(void *ctx, const char *line);
     void *ctx;
 };
 
@@ -79,6 +81,7 @@ bool trw_needs_new_file(struct trw *w);
 /* Running totals, for the status line. */
 struct trw_totals {
     uint64_t file_bytes, blocks, events, lost_blocks;
+    uint64_t lost[N_LOSSES]; /* events and requests of blocks that were dropped, by the reason */
 };
 void trw_totals(const struct trw *w, struct trw_totals *t);
 

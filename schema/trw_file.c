@@ -42,9 +42,10 @@ static int write_all(int fd, const uint8_t *p, size_t n, uint64_t at) {
     return 0;
 }
 
-/* First the number, then the length (see above). */
+/* First the number, then the length (see above). The salt says which file they speak of. */
 static void publish(struct trw_file *f) {
     f->dirty = true;
+    __atomic_store_n(&f->state->salt, f->salt, __ATOMIC_RELEASE);
     __atomic_store_n(&f->state->next_seq, f->next_seq, __ATOMIC_RELEASE);
     __atomic_store_n(&f->state->good_bytes, f->good_bytes, __ATOMIC_RELEASE);
 }
@@ -92,8 +93,9 @@ int trw_file_begin(struct trw_file *f, const char *const *pairs) {
 
 void trw_file_take_over(struct trw_file *f, const struct trw_file *next) {
     *f = *next;
-    __atomic_store_n(&f->state->next_seq, 0, __ATOMIC_RELEASE);
-    f->state->part++;
+    /* A process killed between these two leaves the length of the old part beside the number of the new one:
+     * the salt tells. */
+    __atomic_store_n(&f->state->part, f->state->part + 1, __ATOMIC_RELEASE);
     publish(f);
 }
 
@@ -122,11 +124,14 @@ static size_t block_ahead(const struct trw_file *f, uint64_t *seq) {
     return whole ? BLOCK_HEADER + h.body_bytes : 0;
 }
 
+static uint64_t file_bytes(int fd) {
+    struct stat st;
+    return fstat(fd, &st) == 0 ? (uint64_t)st.st_size : 0;
+}
+
 int trw_file_resume(struct trw_file *f, char *err, size_t err_size) {
     uint8_t p[TRACE_HEAD_FIXED];
     struct trace_head h;
-    f->good_bytes = f->state->good_bytes;
-    f->next_seq = f->state->next_seq;
     const char *why = NULL;
     if (!lock(f->fd))
         why = "another program writes it";
@@ -134,11 +139,16 @@ int trw_file_resume(struct trw_file *f, char *err, size_t err_size) {
         why = "its head cannot be read";
     else if (memcmp(h.recording, f->state->recording, 16) != 0 || h.format != TRACE_FORMAT)
         why = "it is another recording";
+    else if (h.part != f->state->part)
+        why = "it is another part of the recording";
     if (why) {
         snprintf(err, err_size, "cannot go on in the trace: %s", why);
         return -1;
     }
     f->salt = h.salt;
+    bool spoken_of = h.salt == f->state->salt && file_bytes(f->fd) >= f->state->good_bytes;
+    f->good_bytes = spoken_of ? f->state->good_bytes : h.header_size;
+    f->next_seq = spoken_of ? f->state->next_seq : 1;
     uint64_t seq = 0;
     for (size_t n; (n = block_ahead(f, &seq)) > 0; f->next_seq = seq + 1) f->good_bytes += n;
     publish(f);

@@ -84,8 +84,9 @@ struct trw_lost {
     struct block_loss sum[N_LOSSES];
     bool any[N_LOSSES];
 };
-/* Adds a block that is dropped for reason `why`. */
-void trw_lost_add(struct trw_lost *lost, const struct block *b, enum loss why);
+/* Adds a block that is dropped for reason `why`. Returns what is counted: its events and requests, at
+ * least 1. */
+uint64_t trw_lost_add(struct trw_lost *lost, const struct block *b, enum loss why);
 /* Loss rows of it into b. */
 void trw_lost_tell(const struct trw_lost *lost, struct block *b);
 
@@ -106,6 +107,7 @@ struct trw_thread {
     unsigned n_changes;                       /* lock */
     bool retell;                              /* lock: blocks were lost, a snapshot is due */
     uint64_t file_bytes, blocks, lost_blocks; /* lock: totals */
+    uint64_t lost_total[N_LOSSES];            /* lock: likewise, by the reason */
     bool new_file_needed;                     /* lock */
     /* the thread's own */
     struct trw_file file;

@@ -24,10 +24,13 @@ static void lost_sum(struct trw_lost *lost, const struct block_loss *l) {
     if (sum->request != l->request) sum->request = 0;
 }
 
-void trw_lost_add(struct trw_lost *lost, const struct block *b, enum loss why) {
-    struct block_loss l = {why, b->first_ns, b->last_ns, b->events.n, b->weight, 0};
+uint64_t trw_lost_add(struct trw_lost *lost, const struct block *b, enum loss why) {
+    uint64_t count = b->events.n;
+    for (size_t i = 0; i < b->begins.n; i++) count += b->begins.at[i].subject == SUBJECT_R;
+    struct block_loss l = {why, b->first_ns, b->last_ns, count, b->weight, 0};
     lost_sum(lost, &l);
     for (size_t i = 0; i < b->losses.n; i++) lost_sum(lost, &b->losses.at[i]);
+    return count;
 }
 
 void trw_lost_tell(const struct trw_lost *lost, struct block *b) {
@@ -44,7 +47,7 @@ static enum loss loss_of(int e) {
     return e == ENOSPC || e == EDQUOT || e == EFBIG ? LOSS_disk_full : LOSS_write_failed;
 }
 
-/* A line for the user; the caller's thread hands it on in trw_tick. */
+/* A line for the user, "" when writing works again; the caller's thread hands it on in trw_tick. */
 static void say(struct trw_thread *t, const char *what, int e) {
     pthread_mutex_lock(&t->lock);
     if (t->n_changes == 2) memcpy(t->change[0], t->change[1], sizeof t->change[0]);
@@ -71,7 +74,13 @@ static void worked(struct trw_thread *t) {
     memset(&t->lost, 0, sizeof t->lost);
     if (!t->failing) return;
     t->failing = 0;
-    say(t, "the trace is being written again", 0);
+    say(t, "", 0);
+}
+
+static void count_lost(struct trw_thread *t, enum loss why, uint64_t count) {
+    pthread_mutex_lock(&t->lock);
+    t->lost_total[why] += count;
+    pthread_mutex_unlock(&t->lock);
 }
 
 static void publish(struct trw_thread *t, unsigned written, unsigned lost, bool retell) {
@@ -102,7 +111,7 @@ static void write_block(struct trw_thread *t, struct block *b) {
     } else {
         if (!t->failing || now_ns >= t->retry_ns) failed(t, e, now_ns);
         b->losses.n = said; /* the rows just added are still in t->lost */
-        trw_lost_add(&t->lost, b, loss_of(e));
+        count_lost(t, loss_of(e), trw_lost_add(&t->lost, b, loss_of(e)));
     }
     publish(t, !e, e != 0, !e && was_failing);
 }

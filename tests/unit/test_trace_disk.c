@@ -71,11 +71,12 @@ struct run {
 
 static void on_change(void *ctx, const char *line) {
     struct run *r = ctx;
-    snprintf(r->last_line, sizeof r->last_line, "%s", line);
-    if (strstr(line, "again") && !strstr(line, "tried again"))
+    if (!line) {
         r->lines_works++;
-    else
-        r->lines_failed++;
+        return;
+    }
+    snprintf(r->last_line, sizeof r->last_line, "%s", line);
+    r->lines_failed++;
 }
 
 static void run_open(struct run *r, int fd, uint64_t min_free) {

@@ -196,18 +196,18 @@ static void two_writers_do_not_share_a_file(void **unused) {
     close(fd);
 }
 
-static void a_block_goes_out_after_100_ms(void **unused) {
+static void a_block_goes_out_when_it_is_45_ms_old(void **unused) {
     struct trw_state state = {0};
     struct trw_totals t;
     int fd = tools_file();
     struct trw *w = tools_open(fd, &state);
     trw_tick(w, 1000000000);
     trw_begin(w, SUBJECT_R, 1);
-    trw_tick(w, 1099999999);
+    trw_tick(w, 1044999999);
     nap_us(50000);
     trw_totals(w, &t);
     assert_int_equal(t.blocks, 0);
-    trw_tick(w, 1100000000);
+    trw_tick(w, 1045000000);
     for (int i = 0; i < 200 && !t.blocks; i++) {
         nap_us(10000);
         trw_totals(w, &t);
@@ -265,6 +265,36 @@ static void a_next_part_begins_with_what_is_open(void **unused) {
     close(fd[1]);
 }
 
+/* A recorder was killed in a rotation after the part's number was stored and before the lengths were: the
+ * next one found the old part's length beside the new part's file and filled that with zeros up to it. */
+static void a_kill_in_a_rotation_damages_no_part(void **unused) {
+    struct trw_state state = {0}, mixed;
+    struct told got;
+    char err[200];
+    int fd[2] = {tools_file(), tools_file()};
+    struct trw *w = tools_open(fd[0], &state);
+    for (uint64_t id = 1; id <= 200; id++) trw_begin(w, SUBJECT_R, id);
+    trw_flush(w);
+    mixed = state;
+    assert_int_equal(trw_rotate(w, fd[1], err, sizeof err), 0);
+    trw_begin(w, SUBJECT_R, 201);
+    assert_int_equal(trw_close(w), 0);
+    mixed.part = 1;
+    assert_true(mixed.good_bytes != state.good_bytes);
+    w = tools_open(fd[1], &mixed);
+    trw_begin(w, SUBJECT_R, 202);
+    assert_int_equal(trw_close(w), 0);
+    assert_int_equal(told_fd(&got, fd[1]), TRR_SEALED);
+    assert_int_equal(got.n_damages + got.n_gaps, 0);
+    told_free(&got);
+    mixed.part = 0; /* and the other part is not taken for it */
+    struct trw_config c = {.fd = fd[1], .state = &mixed, .flush_interval_ns = 1000000000};
+    assert_null(trw_open(&c, err, sizeof err));
+    assert_non_null(strstr(err, "another part"));
+    close(fd[0]);
+    close(fd[1]);
+}
+
 static void a_large_snapshot_arrives_whole(void **unused) {
     enum { OPEN = 20000 };
     struct trw_state state = {0};
@@ -296,8 +326,9 @@ int main(void) {
         cmocka_unit_test(a_foreign_file_is_not_gone_on_in),
         cmocka_unit_test(a_locked_file_is_growing),
         cmocka_unit_test(two_writers_do_not_share_a_file),
-        cmocka_unit_test(a_block_goes_out_after_100_ms),
+        cmocka_unit_test(a_block_goes_out_when_it_is_45_ms_old),
         cmocka_unit_test(a_next_part_begins_with_what_is_open),
+        cmocka_unit_test(a_kill_in_a_rotation_damages_no_part),
         cmocka_unit_test(a_large_snapshot_arrives_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
