@@ -38,6 +38,7 @@ static inline uint32_t running32(int64_t v) {
 bool attribute_push(struct attribute_events *v, const struct tok_event *e, size_t n) {
     if (!attribute_room((void **)&v->e, &v->room, v->n + n, sizeof *v->e)) return false;
     struct attribute_event *to = v->e + v->n;
+    uint32_t choices = v->choices;
     for (size_t i = 0; i < n; i++, e++, to++) {
         uint16_t choice = e->choice < UINT16_MAX ? (uint16_t)e->choice : UINT16_MAX;
         *to = (struct attribute_event){.t_ns = e->t_ns,
@@ -49,8 +50,9 @@ bool attribute_push(struct attribute_events *v, const struct tok_event *e, size_
                                        .what = (uint16_t)(e->what & TOK_ALL),
                                        .ids = count16(e->ids),
                                        .logprobs = count16(e->logprobs)};
-        if (choice >= v->choices) v->choices = choice + 1u;
+        if (choice >= choices) choices = choice + 1u;
     }
+    v->choices = choices;
     v->n += n;
     return true;
 }
@@ -79,7 +81,7 @@ struct scan {
     int64_t t_summary_ns;
 };
 
-static void scan_text(struct scan *s, struct attribute_choice *c, const struct attribute_event *e) {
+static inline void scan_text(struct scan *s, struct attribute_choice *c, const struct attribute_event *e) {
     s->texts++;
     s->bytes += e->text_bytes;
     s->ids_missing |= e->ids == ATTRIBUTE_NO_COUNT;
@@ -93,28 +95,28 @@ static void scan_text(struct scan *s, struct attribute_choice *c, const struct a
         c->running_positive = true;
 }
 
-static void scan_events(struct scan *s, struct attribute_choice *choices, struct attribute_events *v,
-                        int64_t cut_ns) {
-    *s = (struct scan){.n = v->n, .t_summary_ns = ATTRIBUTE_NONE};
-    for (size_t i = 0; i < v->n; i++) {
-        struct attribute_event *e = &v->e[i];
-        if (cut_ns != ATTRIBUTE_NONE && e->t_ns > cut_ns) {
-            s->n = i;
-            return;
-        }
+/* The sums are returned, not kept in memory that the events could alias: this pass is the longest one. */
+static struct scan scan_events(struct attribute_choice *choices, struct attribute_events *v, int64_t cut_ns) {
+    struct scan s = {.t_summary_ns = ATTRIBUTE_NONE};
+    int64_t until_ns = cut_ns != ATTRIBUTE_NONE ? cut_ns : INT64_MAX;
+    size_t n = v->n;
+    for (; s.n < n; s.n++) {
+        struct attribute_event *e = &v->e[s.n];
+        if (e->t_ns > until_ns) break;
         struct attribute_choice *c = &choices[e->choice];
         if (BEARING(e->what))
-            scan_text(s, c, e);
-        else if (e->what & TOK_SUMMARY && s->t_summary_ns == ATTRIBUTE_NONE)
-            s->t_summary_ns = e->t_ns;
-        s->ids += e->ids != ATTRIBUTE_NO_COUNT && e->ids > 0;
-        s->contracts += (e->what & TOK_CONTRACT) != 0;
+            scan_text(&s, c, e);
+        else if (e->what & TOK_SUMMARY && s.t_summary_ns == ATTRIBUTE_NONE)
+            s.t_summary_ns = e->t_ns;
+        s.ids += e->ids != ATTRIBUTE_NO_COUNT && e->ids > 0;
+        s.contracts += (e->what & TOK_CONTRACT) != 0;
         if (!(e->what & TOK_FINISH) || c->finished) continue;
         c->finished = true;
         if (!(e->what & TOK_STOP) || e->what & TOK_TEXT) continue;
-        s->stops++;
+        s.stops++;
         e->what |= ATTRIBUTE_STOP_TOKEN;
     }
+    return s;
 }
 
 /* A running count is one only if every choice's events carry it from the first or second on; else it is a
@@ -346,8 +348,7 @@ bool attribute(struct attributor *a, struct attribute_events *v, const struct at
                                 .gap_max_ns = ATTRIBUTE_NONE};
     if (!attribute_room((void **)&a->choices, &a->choices_room, v->choices, sizeof *a->choices)) return false;
     if (v->choices) memset(a->choices, 0, v->choices * sizeof *a->choices);
-    struct scan s;
-    scan_events(&s, a->choices, v, f->cut_ns);
+    struct scan s = scan_events(a->choices, v, f->cut_ns);
     if (!count(a, v, f, &s, out) || !attribute_arrivals(a, v, s.n, f, out)) return false;
     out->itl_absent = why_no_gaps(f, &s, out);
     int64_t summary = s.t_summary_ns != ATTRIBUTE_NONE ? s.t_summary_ns : f->t_first_summary_ns;

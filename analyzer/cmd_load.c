@@ -134,7 +134,7 @@ static int make_beside(const struct load_args *a, const char *beside) {
 static int fill(const struct load_args *a, const char *beside, const struct inputs *in, bool *damaged) {
     static const char settings[] =
         "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE; "
-        "PRAGMA cache_size = -65536; PRAGMA secure_delete = OFF";
+        "PRAGMA cache_size = -65536";
     sqlite3 *db = NULL;
     bool good = sqlite3_open_v2(beside, &db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK;
     if (good && !a->append) good = db_exec(db, "PRAGMA page_size = 16384") == SQLITE_OK;

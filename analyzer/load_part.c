@@ -117,6 +117,7 @@ enum trr_state part_read(struct part *p, struct recording *r, struct store *s, s
     progress->reader = reader;
     state = trr_read(reader, INT64_MIN, INT64_MAX, &recording_ops, r);
     progress->reader = NULL;
+    recording_part_end(r);
     const struct trr_head *h = trr_head(reader);
     for (size_t i = 0; i < h->n_pairs; i++) store_head(s, p->part, h->pairs[2 * i], h->pairs[2 * i + 1]);
     char *source = source_text(h);

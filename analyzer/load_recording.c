@@ -21,8 +21,18 @@ void recording_begin(struct recording *r, struct store *store, const uint8_t uui
     char *p = r->id;
     for (int i = 0; i < 16; i++)
         p += sprintf(p, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
-    r->work = work_open();
     store_recording(store, r->id, r->recorder, &r->wall);
+    r->work = work_open(store, &r->wall);
+    r->no_memory = !r->work;
+}
+
+static void push(struct recording *r, const struct work_job *j) {
+    if (r->work)
+        work_push(r->work, j);
+    else if (j->kind == WORK_REQUEST)
+        open_drop(j->request.o);
+    else if (j->kind == WORK_CONNECTION)
+        open_drop(j->connection);
 }
 
 /* ---- settling: from what was told of a request to its row */
@@ -60,38 +70,21 @@ static bool ended_as(const struct open_subject *o, const char *how) {
     return v->kind == VALUE_IS_TEXT && strcmp(v->s, how) == 0;
 }
 
-/* Stores the oldest request when it is attributed; with wait, when it will be. False: there is none. */
-static bool store_one(struct recording *r, bool wait) {
-    struct work_job j;
-    if (!r->work || !work_take(r->work, &j, wait)) return false;
-    r->no_memory |= j.no_memory;
-    if (!j.no_memory) store_request(r->store, &j);
-    free(j.blob);
-    open_drop(j.o);
-    return true;
-}
-
 static void settle_request(struct recording *r, struct open_subject *o) {
-    struct work_job j = {.o = o};
     if (!o->began) open_set_int(o, F_partial, 1);
     if (o->orphan || ended_as(o, "lost")) o->lost = true;
     int64_t arrive = open_int(o, F_t_arrive_ns, NONE);
     /* Lost from an unknown instant on: nothing of it is to be trusted. */
     if (o->lost && o->t_lost_ns == NONE) o->t_lost_ns = arrive;
-    j.base_ns = open_int(o, F_t_forwarded_ns, arrive);
-    j.facts = facts_of(r, o);
-    if (!r->work) {
-        r->no_memory = true;
-        open_drop(o);
-        return;
-    }
-    if (!work_has_room(r->work)) store_one(r, true);
-    work_push(r->work, &j);
+    push(r, &(struct work_job){.kind = WORK_REQUEST,
+                               .request = {o, facts_of(r, o), open_int(o, F_t_forwarded_ns, arrive)}});
 }
 
 static void settle_connection(struct recording *r, struct open_subject *o) {
-    if (o->began) store_connection(r->store, o);
-    open_drop(o);
+    if (o->began)
+        push(r, &(struct work_job){.kind = WORK_CONNECTION, .connection = o});
+    else
+        open_drop(o);
 }
 
 /* (L2) */
@@ -110,8 +103,6 @@ static void settle(struct recording *r) {
     for (size_t i = 0; i < r->n_done; i++) settle_request(r, r->done[i]);
     r->n_done = 0;
     if (r->check) settle_orphans(r);
-    while (store_one(r, false)) {
-    }
     r->check = r->check_next;
     r->check_next = false;
 }
@@ -170,7 +161,7 @@ static void on_int(void *ctx, uint64_t id, enum fact f, int64_t v) {
     if (o)
         open_set_int(o, f, v);
     else if ((unsigned)f < N_FACTS && fact_infos[f].subject == SUBJECT_T)
-        store_recorder_fact(r->store, f, v);
+        push(r, &(struct work_job){.kind = WORK_FACT, .fact = {f, v}});
 }
 
 static void on_real(void *ctx, uint64_t id, enum fact f, double v) {
@@ -187,7 +178,7 @@ static void on_text(void *ctx, uint64_t id, enum fact f, const char *p, size_t n
 static void on_span(void *ctx, uint64_t id, enum fact f, int64_t t0_ns, int64_t t1_ns, int64_t value) {
     struct recording *r = ctx;
     if ((unsigned)f >= N_FACTS || fact_infos[f].type != FACT_SPAN) return;
-    store_span(r->store, f, id, t0_ns, t1_ns, value);
+    push(r, &(struct work_job){.kind = WORK_SPAN, .span = {f, id, t0_ns, t1_ns, value}});
     struct open_subject *o = f == F_paused ? open_find(&r->requests, id) : NULL;
     if (o && !open_add_pause(o, t0_ns, t1_ns)) r->no_memory = true;
 }
@@ -197,6 +188,7 @@ static void on_events(void *ctx, uint64_t request, const struct tok_event *e, si
     struct open_subject *o = open_find(&r->requests, request);
     if (!o) return;
     o->told_events += n;
+    if (r->work) work_reuse(r->work, &o->events);
     if (!attribute_push(&o->events, e, n)) r->no_memory = true;
 }
 
@@ -238,11 +230,16 @@ static void lose_one(struct recording *r, uint64_t request, int64_t t_ns) {
     if (o) open_lose(o, t_ns);
 }
 
+static void push_loss(struct recording *r, enum loss l, int64_t t0_ns, int64_t t1_ns, uint64_t count,
+                      uint64_t bytes, uint64_t request, const char *file) {
+    push(r, &(struct work_job){.kind = WORK_LOSS, .loss = {l, t0_ns, t1_ns, count, bytes, request, file}});
+}
+
 static void on_loss(void *ctx, enum loss l, int64_t t0_ns, int64_t t1_ns, uint64_t count, uint64_t bytes,
                     uint64_t request) {
     struct recording *r = ctx;
     if ((unsigned)l >= N_LOSSES) return;
-    store_loss(r->store, l, t0_ns, t1_ns, count, bytes, request, NULL);
+    push_loss(r, l, t0_ns, t1_ns, count, bytes, request, NULL);
     switch (l) {
     case LOSS_queue_full:
     case LOSS_pieces_dropped:
@@ -267,20 +264,19 @@ static void on_loss(void *ctx, enum loss l, int64_t t0_ns, int64_t t1_ns, uint64
 static void on_gap(void *ctx, uint64_t first_missing, uint64_t n_missing, int64_t before_ns,
                    int64_t after_ns) {
     struct recording *r = ctx;
-    store_loss(r->store, LOSS_blocks_missing, before_ns, after_ns, n_missing, 0, 0, r->file);
+    push_loss(r, LOSS_blocks_missing, before_ns, after_ns, n_missing, 0, 0, r->file);
     lose_all_across(r, before_ns, after_ns);
     r->check_next = true;
 }
 
 static void on_damage(void *ctx, uint64_t offset, uint64_t bytes, const char *why) {
     struct recording *r = ctx;
-    store_loss(r->store, LOSS_block_damaged, NONE, NONE, 1, bytes, 0, r->file);
+    push_loss(r, LOSS_block_damaged, NONE, NONE, 1, bytes, 0, r->file);
 }
 
 static void on_anchor(void *ctx, int64_t mono_ns, int64_t wall_ns, int64_t uncertainty_ns) {
     struct recording *r = ctx;
-    if (!wall_add(&r->wall, mono_ns, wall_ns)) r->no_memory = true;
-    store_anchor(r->store, mono_ns, wall_ns, uncertainty_ns);
+    push(r, &(struct work_job){.kind = WORK_ANCHOR, .anchor = {mono_ns, wall_ns, uncertainty_ns}});
 }
 
 static void on_hist(void *ctx, enum hist_name name, const struct hist *h) {
@@ -323,6 +319,10 @@ void recording_part(struct recording *r, uint64_t part, const char *file) {
     r->file = file;
 }
 
+void recording_part_end(struct recording *r) {
+    if (r->work) work_wait(r->work);
+}
+
 void recording_end(struct recording *r) {
     settle(r);
     for (size_t i = 0; i < r->requests.n_buckets; i++)
@@ -331,14 +331,13 @@ void recording_end(struct recording *r) {
             open_take(&r->requests, o);
             settle_request(r, o);
         }
-    while (store_one(r, true)) {
-    }
     for (size_t i = 0; i < r->connections.n_buckets; i++)
         while (r->connections.buckets[i]) {
             struct open_subject *o = r->connections.buckets[i];
             open_take(&r->connections, o);
             settle_connection(r, o);
         }
+    if (r->work && !work_close(r->work)) r->no_memory = true;
     for (int i = 0; i < N_HISTS; i++) {
         if (r->hists[i]) store_times(r->store, (enum hist_name)i, r->hists[i]);
         free(r->hists[i]);
@@ -347,7 +346,6 @@ void recording_end(struct recording *r) {
     open_free(&r->connections);
     free(r->done);
     wall_free(&r->wall);
-    if (r->work) work_close(r->work);
     free(r->recorder);
     store_recording(r->store, NULL, NULL, NULL);
 }

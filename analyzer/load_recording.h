@@ -6,7 +6,6 @@
 #ifndef ANALYZER_LOAD_RECORDING_H
 #define ANALYZER_LOAD_RECORDING_H
 
-#include "analyzer/load_store.h"
 #include "analyzer/load_work.h"
 
 struct recording {
@@ -18,7 +17,7 @@ struct recording {
     struct open_subject **done; /* ended in the block at hand */
     size_t n_done, done_room;
     struct wall wall;
-    struct work *work;           /* attributes what has ended */
+    struct work *work;           /* attributes what has ended, stores what is told */
     struct hist *hists[N_HISTS]; /* the last ones told */
     uint64_t block;              /* ordinal of the block at hand, over all parts; 0: none yet */
     bool check,
@@ -36,6 +35,8 @@ void recording_begin(struct recording *r, struct store *store, const uint8_t uui
                      int64_t window_ns);
 /* A part is about to be read. */
 void recording_part(struct recording *r, uint64_t part, const char *file);
+/* A part was read: until this returns, the store is in use. */
+void recording_part_end(struct recording *r);
 /* All parts were read: settles what is still open, frees everything. */
 void recording_end(struct recording *r);
 

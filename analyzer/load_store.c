@@ -28,6 +28,7 @@ enum {
     S_SPAN,
     S_LOSS,
     S_ANCHOR,
+    S_ARRIVED,
     S_NOTE,
     S_HEAD,
     S_FACT,
@@ -53,6 +54,8 @@ static const char *const texts[N_STATEMENTS] = {
     [S_LOSS] = "INSERT INTO losses (recording, loss, severity, side, from_ns, to_ns, count, bytes, request, "
                "file, meaning, remedy) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [S_ANCHOR] = "INSERT INTO anchors (recording, mono_ns, wall_ns, uncertainty_ns) VALUES (?, ?, ?, ?)",
+    [S_ARRIVED] = "UPDATE request_facts SET arrived_wall_ns = t_arrive_ns + ?2 WHERE recording = ?1 AND "
+                  "arrived_wall_ns IS NULL",
     [S_NOTE] = "INSERT INTO notes (recording, part, key, value) VALUES (?, ?, ?, ?)",
     [S_HEAD] = "INSERT INTO heads (recording, part, key, value) VALUES (?, ?, ?, ?)",
     [S_FACT] = "INSERT OR REPLACE INTO recorder_facts (recording, name, value) VALUES (?, ?, ?)",
@@ -187,21 +190,21 @@ static void step(struct store *s, int which) {
 
 /* ---- rows */
 
-static void put_arrival_rows(struct store *s, const struct work_job *j) {
+static void put_arrival_rows(struct store *s, const struct store_request *q) {
     struct arrivals_reader reader;
     struct arrival b;
     uint32_t choice = 0;
     int64_t ordinal = 0;
-    arrivals_read(&reader, j->blob, j->blob_bytes, j->base_ns);
+    arrivals_read(&reader, q->blob, q->blob_bytes, q->base_ns);
     while (arrivals_next(&reader, &b)) {
         if (b.choice != choice) ordinal = 0;
         choice = b.choice;
         struct row r = row(s, S_ROW);
         put_text(&r, s->recording);
-        put(&r, (int64_t)j->o->id);
+        put(&r, (int64_t)q->o->id);
         put(&r, b.choice);
         put(&r, ordinal++);
-        put(&r, (int64_t)((uint64_t)b.t_ns - (uint64_t)j->base_ns));
+        put(&r, (int64_t)((uint64_t)b.t_ns - (uint64_t)q->base_ns));
         put(&r, b.tokens);
         put(&r, b.events);
         put(&r, b.reads);
@@ -235,15 +238,15 @@ static void put_attribution(struct row *r, const struct attribution *a) {
     put_or_null(r, a->token_mismatch);
 }
 
-static void store_blob(struct store *s, const struct work_job *j) {
+static void store_blob(struct store *s, const struct store_request *q) {
     struct row r = row(s, S_BLOB);
     put(&r, sqlite3_last_insert_rowid(s->db));
-    sqlite3_bind_blob64(r.st, 2, j->blob, j->blob_bytes, SQLITE_STATIC);
+    sqlite3_bind_blob64(r.st, 2, q->blob, q->blob_bytes, SQLITE_STATIC);
     step(s, S_BLOB);
 }
 
-void store_request(struct store *s, const struct work_job *j) {
-    const struct open_subject *o = j->o;
+void store_request(struct store *s, const struct store_request *q) {
+    const struct open_subject *o = q->o;
     if (s->rc != SQLITE_OK) return;
     struct row r = row(s, S_REQUEST);
     put_text(&r, s->recording);
@@ -253,12 +256,12 @@ void store_request(struct store *s, const struct work_job *j) {
     put(&r, o->ended);
     put(&r, o->lost);
     put_or_null(&r, o->t_lost_ns);
-    put_attribution(&r, &j->a);
-    put_or_null(&r, j->base_ns);
+    put_attribution(&r, &q->a);
+    put_or_null(&r, q->base_ns);
     put_facts(&r, o, SUBJECT_R);
     step(s, S_REQUEST);
-    if (j->blob_bytes > 0 && s->rc == SQLITE_OK) store_blob(s, j);
-    if (s->st[S_ROW]) put_arrival_rows(s, j);
+    if (q->blob_bytes > 0 && s->rc == SQLITE_OK) store_blob(s, q);
+    if (s->st[S_ROW]) put_arrival_rows(s, q);
 }
 
 void store_connection(struct store *s, const struct open_subject *o) {
@@ -310,6 +313,12 @@ void store_anchor(struct store *s, int64_t mono_ns, int64_t wall_ns, int64_t unc
     put(&r, wall_ns);
     put(&r, uncertainty_ns);
     step(s, S_ANCHOR);
+    if (!s->wall || s->wall->n != 1) return;
+    /* The first one: requests may have ended before it was told. */
+    r = row(s, S_ARRIVED);
+    put_text(&r, s->recording);
+    put(&r, (int64_t)((uint64_t)wall_ns - (uint64_t)mono_ns));
+    step(s, S_ARRIVED);
 }
 
 void store_head(struct store *s, uint64_t part, const char *key, const char *value) {

@@ -5,7 +5,7 @@
 #ifndef ANALYZER_LOAD_STORE_H
 #define ANALYZER_LOAD_STORE_H
 
-#include "analyzer/load_work.h"
+#include "analyzer/load_open.h"
 #include "analyzer/wall.h"
 #include "schema/hist.h"
 #include "schema/trr.h"
@@ -25,12 +25,20 @@ bool store_failed(const struct store *s);
 void store_recording(struct store *s, const char *recording, const char *recorder, const struct wall *wall);
 
 /* A request with what was made of its events. */
-void store_request(struct store *s, const struct work_job *j);
+struct store_request {
+    const struct open_subject *o;
+    struct attribution a; /* its arrivals are not looked at: they are the blob */
+    int64_t base_ns;      /* what the blob's times count from */
+    const unsigned char *blob;
+    size_t blob_bytes;
+};
+void store_request(struct store *s, const struct store_request *r);
 void store_connection(struct store *s, const struct open_subject *o);
 void store_span(struct store *s, enum fact f, uint64_t id, int64_t from_ns, int64_t to_ns, int64_t value);
 /* request 0: the whole recording; file NULL: said by the recorder. Times ATTRIBUTE_NONE: not known. */
 void store_loss(struct store *s, enum loss l, int64_t from_ns, int64_t to_ns, uint64_t count, uint64_t bytes,
                 uint64_t request, const char *file);
+/* An anchor that was just added to the clock given to store_recording. */
 void store_anchor(struct store *s, int64_t mono_ns, int64_t wall_ns, int64_t uncertainty_ns);
 /* A pair of a part's head; note.KEY goes to the table notes. */
 void store_head(struct store *s, uint64_t part, const char *key, const char *value);

@@ -1,32 +1,57 @@
-/* Attributes requests on a thread of its own while the reader decodes on: events in, sums and blob out, in
- * order.
+/* A thread that makes rows while the reader decodes on: attributes requests that have ended and stores what
+ * is told, in the order in which it was told.
  *
- * Knows neither SQL nor files. One caller thread. A request that waits here is not touched by anyone else. */
+ * Knows no files. One caller thread. From work_open to work_close the store, the wall clock and every subject
+ * that was pushed belong to the thread, unless work_wait has returned and nothing was pushed since. */
 #ifndef ANALYZER_LOAD_WORK_H
 #define ANALYZER_LOAD_WORK_H
 
-#include "analyzer/load_open.h"
+#include "analyzer/load_store.h"
 
+enum work_kind { WORK_REQUEST, WORK_CONNECTION, WORK_SPAN, WORK_LOSS, WORK_ANCHOR, WORK_FACT };
+
+/* One thing to be stored; the arguments of store_request and its likes. */
 struct work_job {
-    struct open_subject *o;
-    struct attribute_facts facts;
-    int64_t base_ns;
-    struct attribution a; /* out; its arrivals are gone by then */
-    unsigned char *blob;  /* out: the arrivals; owned by whoever took the job */
-    size_t blob_bytes;
-    bool no_memory; /* out */
+    enum work_kind kind;
+    union {
+        struct {
+            struct open_subject *o; /* owned */
+            struct attribute_facts facts;
+            int64_t base_ns;
+        } request;
+        struct open_subject *connection; /* owned */
+        struct {
+            enum fact f;
+            uint64_t id;
+            int64_t from_ns, to_ns, value;
+        } span;
+        struct {
+            enum loss l;
+            int64_t from_ns, to_ns;
+            uint64_t count, bytes, request;
+            const char *file; /* to outlive the work */
+        } loss;
+        struct {
+            int64_t mono_ns, wall_ns, uncertainty_ns;
+        } anchor;
+        struct {
+            enum fact f;
+            int64_t value;
+        } fact;
+    };
 };
 
 struct work;
-/* NULL without memory. Where no thread can be made, the caller's does the work. */
-struct work *work_open(void);
-/* All jobs must have been taken. */
-void work_close(struct work *w);
-/* Room for one more: else take one first. */
-bool work_has_room(struct work *w);
+/* NULL without memory. Where no thread can be made, work_push does the work. wall takes the anchors. */
+struct work *work_open(struct store *s, struct wall *wall);
+/* Takes the job over; waits while too many do. */
 void work_push(struct work *w, const struct work_job *j);
-/* The oldest job, when it is done; with wait it is waited for, and worked on here where nobody has begun.
- * False: none. */
-bool work_take(struct work *w, struct work_job *j, bool wait);
+/* Until all that was pushed is stored. */
+void work_wait(struct work *w);
+/* Does what is left and ends the thread. False when memory ran out on the way: some rows are missing. */
+bool work_close(struct work *w);
+/* Memory for the events of a request that has its first ones, from requests that are done; none when *v has
+ * some. Growing anew for each request costs more than attributing it. */
+void work_reuse(struct work *w, struct attribute_events *v);
 
 #endif

@@ -77,8 +77,8 @@ static int run(int argc, char **argv) {
 
 int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN); /* a reader that left (head, less) is no failure of ours, and never a crash */
-    /* Only one thread ever uses SQLite, and nobody asks how much memory it has: locks and counts are a tenth of
-     * the time of a load. */
+    /* Only one thread ever uses SQLite, and nobody asks how much memory it has: locks and counts are a tenth
+     * of the time of a load. */
     sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     int status = run(argc, argv);

@@ -210,54 +210,108 @@ bool block_decode_events(struct block *b, struct cursor *c) {
     return !c->failed && get_runs(b, c, (size_t)m, (size_t)n);
 }
 
+/* Numbers of a column, or NULL where all are the same: most columns are, and then nothing is done for each
+ * event. */
+static const uint64_t *varying(const struct column *col, size_t first, size_t n, uint64_t *v) {
+    if (!col->planes) return NULL;
+    column_read(col, first, n, v);
+    return v;
+}
+
 /* Undoes the columns in which an event is told by the one before. */
 static void tell_times(const struct block *b, const struct block_run *r, struct run_at *at, size_t n,
                        const uint64_t *residual, struct tok_event *out) {
     uint64_t tick = at->tick, step = at->step;
-    for (size_t i = 0; i < n; i++) {
-        step += (uint64_t)unzigzag(residual[i]);
-        tick += step;
-        out[i].t_ns = from_tick((int64_t)tick);
-        if (!b->predictor || !(at->done + i || r->so_far)) step = b->step;
+    size_t i = 0;
+    if (!at->done) {
+        step += (uint64_t)unzigzag(residual[0]);
+        out[i++].t_ns = from_tick((int64_t)(tick += step));
+        if (!b->predictor || !r->so_far) step = b->step;
     }
+    if (b->predictor)
+        for (; i < n; i++) {
+            step += (uint64_t)unzigzag(residual[i]);
+            out[i].t_ns = from_tick((int64_t)(tick += step));
+        }
+    else
+        for (; i < n; i++) out[i].t_ns = from_tick((int64_t)(tick += step + (uint64_t)unzigzag(residual[i])));
     at->tick = tick;
     at->step = step;
 }
 
-static void tell_reads(struct run_at *at, size_t n, const uint64_t *v, struct tok_event *out) {
-    uint64_t read = at->read;
-    for (size_t i = 0; i < n; i++) out[i].read = read += 1 + (uint64_t)unzigzag(v[i]);
+static void tell_reads(struct run_at *at, size_t n, uint64_t all, const uint64_t *v, struct tok_event *out) {
+    uint64_t read = at->read, step = 1 + (uint64_t)unzigzag(all);
+    if (v)
+        for (size_t i = 0; i < n; i++) out[i].read = read += 1 + (uint64_t)unzigzag(v[i]);
+    else
+        for (size_t i = 0; i < n; i++) out[i].read = read += step;
     at->read = read;
 }
 
 static void tell_running(struct run_at *at, size_t n, const uint64_t *told, const uint64_t *v,
                          struct tok_event *out) {
-    for (size_t i = 0; i < n; i++) {
-        out[i].running = -1;
+    for (size_t i = 0; i < n; i++)
         if (told[i]) out[i].running = (int64_t)(at->running += 1 + (uint64_t)unzigzag(v[i]));
-    }
+}
+
+static void tell_sizes(const struct block *b, size_t first, size_t n, struct tok_event *out) {
+    uint64_t v[EVENTS_CHUNK];
+    const uint64_t *text = varying(&b->columns[EV_TEXT], first, n, v);
+    for (size_t i = 0; text && i < n; i++) out[i].text_bytes = (uint32_t)text[i];
+    const uint64_t *wire = varying(&b->columns[EV_WIRE], first, n, v);
+    uint64_t same = b->wire_base + (uint64_t)unzigzag(b->columns[EV_WIRE].value);
+    if (wire)
+        for (size_t i = 0; i < n; i++)
+            out[i].wire_bytes = (uint32_t)(out[i].text_bytes + b->wire_base + (uint64_t)unzigzag(wire[i]));
+    else
+        for (size_t i = 0; i < n; i++) out[i].wire_bytes = (uint32_t)(out[i].text_bytes + same);
+}
+
+/* The columns whose numbers are the fields themselves. */
+static void tell_fields(const struct block *b, size_t first, size_t n, struct tok_event *out) {
+    uint64_t v[EVENTS_CHUNK];
+    const uint64_t *p = varying(&b->columns[EV_WHAT], first, n, v);
+    for (size_t i = 0; p && i < n; i++) out[i].what = (uint32_t)p[i];
+    p = varying(&b->columns[EV_CHOICE], first, n, v);
+    for (size_t i = 0; p && i < n; i++) out[i].choice = (uint32_t)p[i];
+    p = varying(&b->columns[EV_IDS], first, n, v);
+    for (size_t i = 0; p && i < n; i++) out[i].ids = (int32_t)((uint32_t)p[i] - 1u);
+    p = varying(&b->columns[EV_LOGPROBS], first, n, v);
+    for (size_t i = 0; p && i < n; i++) out[i].logprobs = (int32_t)((uint32_t)p[i] - 1u);
+}
+
+/* An event made of the columns in which all numbers are the same; other fields are to be told. */
+static struct tok_event usual_event(const struct block *b, const struct block_run *r) {
+    return (struct tok_event){.request = r->request,
+                              .what = (uint32_t)b->columns[EV_WHAT].value,
+                              .text_bytes = (uint32_t)b->columns[EV_TEXT].value,
+                              .choice = (uint32_t)b->columns[EV_CHOICE].value,
+                              .running = -1,
+                              .ids = (int32_t)((uint32_t)b->columns[EV_IDS].value - 1u),
+                              .logprobs = (int32_t)((uint32_t)b->columns[EV_LOGPROBS].value - 1u)};
 }
 
 size_t block_events(const struct block *b, const struct block_run *r, struct run_at *at,
                     struct tok_event *out) {
-    uint64_t v[EV_COLUMNS][EVENTS_CHUNK];
+    uint64_t v[EVENTS_CHUNK], told[EVENTS_CHUNK];
+    const struct column *c = b->columns;
     size_t n = r->n - at->done, first = r->first + at->done;
     if (n > EVENTS_CHUNK) n = EVENTS_CHUNK;
+    if (n == 0) return 0;
     if (!at->done)
         *at = (struct run_at){0, (uint64_t)r->last_tick, r->so_far ? b->step : 0, r->read - 1, r->so_far};
-    for (int i = 0; i < EV_COLUMNS; i++) column_read(&b->columns[i], first, n, v[i]);
-    for (size_t i = 0; i < n; i++) {
-        out[i].request = r->request;
-        out[i].what = (uint32_t)v[EV_WHAT][i];
-        out[i].text_bytes = (uint32_t)v[EV_TEXT][i];
-        out[i].wire_bytes = (uint32_t)(v[EV_TEXT][i] + b->wire_base + (uint64_t)unzigzag(v[EV_WIRE][i]));
-        out[i].choice = (uint32_t)v[EV_CHOICE][i];
-        out[i].ids = (int32_t)((uint32_t)v[EV_IDS][i] - 1u);
-        out[i].logprobs = (int32_t)((uint32_t)v[EV_LOGPROBS][i] - 1u);
+    out[0] = usual_event(b, r);
+    for (size_t i = 1; i < n; i++) out[i] = out[0];
+    tell_fields(b, first, n, out);
+    tell_sizes(b, first, n, out);
+    column_read(&c[EV_TIME], first, n, v);
+    tell_times(b, r, at, n, v, out);
+    tell_reads(at, n, c[EV_READ].value, varying(&c[EV_READ], first, n, v), out);
+    if (c[EV_TOLD].planes || c[EV_TOLD].value) {
+        column_read(&c[EV_TOLD], first, n, told);
+        column_read(&c[EV_RUNNING], first, n, v);
+        tell_running(at, n, told, v, out);
     }
-    tell_times(b, r, at, n, v[EV_TIME], out);
-    tell_reads(at, n, v[EV_READ], out);
-    tell_running(at, n, v[EV_TOLD], v[EV_RUNNING], out);
     at->done += n;
     return n;
 }

@@ -20,7 +20,7 @@ WHERE generation = 1;
 -- The first request of a connection has the connect inside.
 CREATE TEMP TABLE d_connection AS
 SELECT recording, connection, COUNT(*) AS n, MIN(request), id FROM request_facts WHERE connection IS NOT NULL GROUP BY 1, 2;
-UPDATE connections SET requests = n FROM d_connection d
+UPDATE connections SET requests = d.n FROM d_connection d
 WHERE connections.recording = d.recording AND connections.connection = d.connection;
 CREATE TEMP TABLE d_first (id INTEGER PRIMARY KEY, t_connect_ns, upstream_connect_ns);
 INSERT INTO d_first SELECT d.id, c.t_connect_ns, c.t_upstream_connected_ns - c.t_upstream_start_ns
@@ -28,3 +28,4 @@ FROM d_connection d JOIN connections c ON c.recording = d.recording AND c.connec
 
 -- concurrent: the loader fills in how many others of the same upstream are in flight at a.
 CREATE TEMP TABLE d_flight (id INTEGER PRIMARY KEY, n);
+CREATE TEMP TABLE d_upstream AS SELECT recording, upstream FROM d_gen GROUP BY 1, 2;

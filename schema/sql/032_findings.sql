@@ -2,7 +2,8 @@
 -- zeros_left_out: told above 0 elsewhere, and never 0, by the same upstream, model and route within one process life, where
 -- the engine is one that leaves zeros out: vLLM or SGLang, by --note engine=, SGLang's matched_stop, or their HTTP server.
 UPDATE d_gen SET zero = 1 FROM (SELECT recording AS rec, upstream AS up, model AS mod, path AS p, life AS l FROM d_gen g
-  WHERE EXISTS (SELECT 1 FROM d_gen WHERE cached_tokens > 0) GROUP BY 1, 2, 3, 4, 5 HAVING MIN(cached_tokens) > 0 AND (MAX(matched_stop_seen) = 1 OR MAX(server LIKE 'uvicorn%') = 1
+  WHERE EXISTS (SELECT 1 FROM d_gen WHERE cached_tokens > 0)
+  GROUP BY 1, 2, 3, 4, 5 HAVING MIN(cached_tokens) > 0 AND (MAX(matched_stop_seen) = 1 OR MAX(server LIKE 'uvicorn%') = 1
     OR EXISTS (SELECT 1 FROM notes n WHERE n.recording = g.recording AND n.key = 'engine'
       AND (n.value LIKE 'vllm%' OR n.value LIKE 'sglang%'))))
 WHERE rec = recording AND up = upstream AND mod IS model AND p = path AND l = life AND cached_tokens IS NULL AND outcome = 'ok';
@@ -10,8 +11,8 @@ WHERE rec = recording AND up = upstream AND mod IS model AND p = path AND l = li
 UPDATE request_facts SET concurrent = d.n, start_class = d.class, zeros_left_out = d.zero,
   t_connect_ns = COALESCE(d.t_connect_ns, request_facts.t_connect_ns),
   upstream_connect_ns = COALESCE(d.upstream_connect_ns, request_facts.upstream_connect_ns)
-FROM (SELECT f.id, n, class, zero, c.t_connect_ns, c.upstream_connect_ns FROM request_facts f
-    LEFT JOIN d_gen g ON g.id = f.id LEFT JOIN d_flight ON d_flight.id = f.id LEFT JOIN d_first c ON c.id = f.id
+FROM (SELECT f.id, w.n, g.class, g.zero, c.t_connect_ns, c.upstream_connect_ns FROM request_facts f
+    LEFT JOIN d_gen g ON g.id = f.id LEFT JOIN d_flight w ON w.id = f.id LEFT JOIN d_first c ON c.id = f.id
   WHERE COALESCE(g.id, c.id) IS NOT NULL) d
 WHERE request_facts.id = d.id;
 
@@ -49,4 +50,4 @@ FROM (SELECT f.id AS row_id, GROUP_CONCAT(DISTINCT l.loss) AS names FROM losses 
   WHERE l.request IS NULL AND l.severity = 'loss' AND l.from_ns IS NOT NULL GROUP BY f.id)
 WHERE id = row_id;
 
-DROP TABLE d_gen; DROP TABLE d_connection; DROP TABLE d_first; DROP TABLE d_flight;
+DROP TABLE d_gen; DROP TABLE d_connection; DROP TABLE d_first; DROP TABLE d_flight; DROP TABLE d_upstream;
