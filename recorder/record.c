@@ -19,9 +19,8 @@
 #include <unistd.h>
 
 /* Looking at the ring is what a quiet machine pays for recording, and 64 streams that are looked at once in
- * two engine steps are still warm in the cache at the second. Twice this is the age that anything reaches
- * before it is out of this process: once waiting in the ring, once in a block, which trw_tick closes after
- * less than one more interval. */
+ * two engine steps are still warm in the cache at the second. trw_tick closes a block at the second look, so
+ * that nothing is older than twice this when it is out of the process. */
 enum { POLL_MS = 48, DRAIN_BATCH = 4096, NAMES_TRIED = 100 };
 #define SECOND_NS       1000000000LL
 #define REOPEN_NS       (10 * SECOND_NS)

@@ -10,8 +10,9 @@
 #include <string.h>
 
 #define BLOCK_FULL (64 << 10) /* estimated bytes of the body */
-/* With a tick each 48 ms, what is said is out of the process 100 ms after it happened; see record.c. */
-#define BLOCK_AGE_NS 45000000
+/* Counted from the tick before its first row. With a tick each 48 ms a block holds 96 ms, and what is said is
+ * out of the process 100 ms after it happened; see record.c. */
+#define BLOCK_AGE_NS 90000000
 #define MAX_LINES    (1 << 16) /* open lines in a block; requests beyond have none */
 
 /* Estimated bytes of a row in the body. */

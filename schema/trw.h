@@ -62,7 +62,7 @@ void trw_anchor(struct trw *w, int64_t mono_ns, int64_t wall_ns, int64_t uncerta
 /* State of a distribution since the recording's start; the last one told holds. */
 void trw_hist(struct trw *w, enum hist_name name, const struct hist *h);
 
-/* To be called at least every 50 ms: sends out a block that is 45 ms old, tells of changes. */
+/* To be called at least every 50 ms: sends out a block that is 90 ms old, tells of changes. */
 void trw_tick(struct trw *w, int64_t now_ns);
 /* Sends out what there is and waits until it is written and synced. For tests and for before a fork. */
 void trw_flush(struct trw *w);

@@ -196,18 +196,18 @@ static void two_writers_do_not_share_a_file(void **unused) {
     close(fd);
 }
 
-static void a_block_goes_out_when_it_is_45_ms_old(void **unused) {
+static void a_block_goes_out_when_it_is_90_ms_old(void **unused) {
     struct trw_state state = {0};
     struct trw_totals t;
     int fd = tools_file();
     struct trw *w = tools_open(fd, &state);
     trw_tick(w, 1000000000);
     trw_begin(w, SUBJECT_R, 1);
-    trw_tick(w, 1044999999);
+    trw_tick(w, 1089999999);
     nap_us(50000);
     trw_totals(w, &t);
     assert_int_equal(t.blocks, 0);
-    trw_tick(w, 1045000000);
+    trw_tick(w, 1090000000);
     for (int i = 0; i < 200 && !t.blocks; i++) {
         nap_us(10000);
         trw_totals(w, &t);
@@ -326,7 +326,7 @@ int main(void) {
         cmocka_unit_test(a_foreign_file_is_not_gone_on_in),
         cmocka_unit_test(a_locked_file_is_growing),
         cmocka_unit_test(two_writers_do_not_share_a_file),
-        cmocka_unit_test(a_block_goes_out_when_it_is_45_ms_old),
+        cmocka_unit_test(a_block_goes_out_when_it_is_90_ms_old),
         cmocka_unit_test(a_next_part_begins_with_what_is_open),
         cmocka_unit_test(a_kill_in_a_rotation_damages_no_part),
         cmocka_unit_test(a_large_snapshot_arrives_whole),
