@@ -55,6 +55,7 @@ void exchange_free(struct exchange *x) {
     body_free(&x->up);
     body_free(&x->down);
     answer_free(&x->a);
+    free(x->path);
     free(x);
 }
 
@@ -91,13 +92,25 @@ static void trace_ids(struct exchange *x, const struct head *head) {
     text(x, F_parent_id, parent);
 }
 
+static const char *path(const struct exchange *x) {
+    return x->path ? x->path : "";
+}
+
+static void take_path(struct exchange *x, const struct head *head) {
+    char kept[FACT_STR_MAX];
+    head_path(head, kept, sizeof kept);
+    free(x->path);
+    x->path = strdup(kept);
+    text(x, F_path, path(x));
+}
+
 void exchange_request_head(struct exchange *x, const struct head *head, const struct http1_head *h,
                            const char *peer) {
     snprintf(x->method, sizeof x->method, "%s", h->method ? h->method : "");
-    head_path(head, x->path, sizeof x->path);
+    take_path(x, head);
     x->head_only = strcmp(x->method, "HEAD") == 0;
     text(x, F_method, x->method);
-    text(x, F_path, x->path);
+    if (h->has_length) x->up_length = h->content_length;
     answer_int(&x->a, F_http_minor, h->minor);
     client(x, head, peer);
     text(x, F_request_id, head_get(head, HEAD_REQUEST_ID));
@@ -108,7 +121,7 @@ void exchange_request_head(struct exchange *x, const struct head *head, const st
     if (strcasestr(head_get(head, HEAD_EXPECT), "100-continue")) answer_int(&x->a, F_expect_continue, 1);
     queue_start(x, head);
     trace_ids(x, head);
-    x->a.dialect = dialect_of_request(x->method, x->path, NULL);
+    x->a.dialect = dialect_of_request(x->method, path(x), NULL);
     x->a.may_generate = strcmp(x->method, "POST") == 0;
     body_begin(&x->up, BODY_WHOLE, head_get(head, HEAD_CONTENT_ENCODING), x->a.pool, NULL, NULL);
 }
@@ -117,14 +130,20 @@ void exchange_request_body(struct exchange *x, const char *p, size_t n) {
     body_feed(&x->up, p, n);
 }
 
-/* Says of a body what could not be read. */
-static void tell_unread(struct exchange *x, const struct body *b) {
+/* Bytes of a body that went by unseen, when its head told its length. What they would decode to is not known.
+ */
+static uint64_t unseen(const struct exchange *x, const struct body *b, uint64_t length) {
+    return x->lost && !b->coding && length > b->wire_bytes ? length - b->wire_bytes : 0;
+}
+
+/* Says of a body what could not be read. Bytes that were never seen are in the loss that took them. */
+static void tell_unread(struct exchange *x, const struct body *b, uint64_t n_unseen) {
     if (b->why[0]) {
         text(x, F_undecodable, b->why);
         answer_loss(&x->a, LOSS_undecodable, 1, b->wire_bytes);
-    } else if (b->unread > 0) {
-        answer_int(&x->a, F_body_unread_bytes, (int64_t)b->bytes);
-        answer_loss(&x->a, LOSS_body_unread, 1, b->bytes);
+    } else if (b->unread > 0 || n_unseen > 0) {
+        answer_int(&x->a, F_body_unread_bytes, (int64_t)(b->bytes + n_unseen));
+        if (b->unread > 0) answer_loss(&x->a, LOSS_body_unread, 1, b->bytes);
     }
 }
 
@@ -134,10 +153,11 @@ void exchange_request_end(struct exchange *x, int64_t t_ns, uint64_t off) {
     x->a.t_ns = t_ns;
     answer_int(&x->a, F_t_received_ns, t_ns);
     answer_int(&x->a, F_request_bytes, (int64_t)(off - x->up_begin));
-    answer_int(&x->a, F_request_body_bytes, (int64_t)x->up.bytes);
-    tell_unread(x, &x->up);
+    uint64_t n_unseen = unseen(x, &x->up, x->up_length);
+    answer_int(&x->a, F_request_body_bytes, (int64_t)(x->up.bytes + n_unseen));
+    tell_unread(x, &x->up, n_unseen);
     bool whole = x->up.unread == 0 && !x->lost;
-    answer_take_request(&x->a, x->method, x->path, x->up.whole.p, x->up.whole.n, whole);
+    answer_take_request(&x->a, x->method, path(x), x->up.whole.p, x->up.whole.n, whole);
     body_free(&x->up);
     if (x->a.dialect->generates && !x->over) {
         x->counted = true;
@@ -148,7 +168,7 @@ void exchange_request_end(struct exchange *x, int64_t t_ns, uint64_t off) {
 void exchange_request_cut(struct exchange *x) {
     if (x->up_done) return;
     x->up_done = true;
-    if (x->method[0]) answer_take_request(&x->a, x->method, x->path, x->up.whole.p, x->up.whole.n, false);
+    if (x->method[0]) answer_take_request(&x->a, x->method, path(x), x->up.whole.p, x->up.whole.n, false);
     body_free(&x->up);
 }
 
@@ -179,7 +199,7 @@ static void count(struct exchange *x, const struct exchange_end *end) {
     bool sign = a->ended || a->done || (end->whole && !a->streamed);
     if (sign && a->status >= 200 && a->status < 300 && !a->stream_error)
         c->ok++;
-    else if (strcmp(end->by, "stop") != 0 && strcmp(end->by, "lost") != 0 &&
+    else if (!x->lost && strcmp(end->by, "lost") != 0 && strcmp(end->by, "stop") != 0 &&
              strncmp(end->by, "client", 6) != 0)
         c->failed++;
     c->requests++;
@@ -198,12 +218,13 @@ static void end_body(struct exchange *x, const struct exchange_end *end) {
         answer_int(&x->a, F_comments, (int64_t)b->sse.comments);
         if (cut) answer_int(&x->a, F_event_cut, 1);
     }
-    answer_int(&x->a, F_response_body_bytes, (int64_t)b->wire_bytes);
+    uint64_t n_unseen = strcmp(end->by, "complete") == 0 ? unseen(x, b, x->down_length) : 0;
+    answer_int(&x->a, F_response_body_bytes, (int64_t)(b->wire_bytes + n_unseen));
     if (b->mode == BODY_WHOLE && !(other && b->bytes > OTHER_MAX_BYTES)) {
-        tell_unread(x, b);
+        tell_unread(x, b, n_unseen);
         if (b->unread == 0) answer_take_body(&x->a, b->whole.p, b->whole.n, end->whole);
     } else if (b->why[0]) {
-        tell_unread(x, b);
+        tell_unread(x, b, n_unseen);
     }
 }
 

@@ -10,15 +10,15 @@
 #include "recorder/dissect/heads.h"
 #include "recorder/http1.h"
 
-#define PATH_MAX_BYTES 1024
-
 struct exchange {
-    struct exchange *next;          /* of its flow, in order of arrival */
+    struct exchange *prev, *next;   /* of its flow, in order of arrival */
     struct exchange *older, *newer; /* among those that are over and wait for what may follow */
     struct flow *flow;
     struct answer a; /* a.id: ordinal of the request */
     struct body up, down;
-    char method[24], path[PATH_MAX_BYTES];
+    char method[24];
+    char *path;                      /* NULL: not known */
+    uint64_t up_length, down_length; /* of the bodies as their heads say; 0: not told */
     int64_t t_arrive, t_wrote, t_prev_end, t_first_byte, t_end; /* 0: not known */
     uint64_t up_begin, up_end, down_begin, down_end; /* stream offsets; ends are behind the message */
     uint64_t last_piece;        /* ordinal of the piece that brought the last read of the body */

@@ -50,6 +50,8 @@ void exchange_response_head(struct exchange *x, const struct head *head, const s
     x->a.status = h->status;
     answer_int(&x->a, F_t_first_byte_ns, x->t_first_byte);
     answer_int(&x->a, F_status, h->status);
+    bool body = !x->head_only && h->status != 204 && h->status != 304;
+    if (h->has_length && body) x->down_length = h->content_length;
     head_media_type(head, type, sizeof type);
     text(x, F_content_type, type);
     text(x, F_content_encoding, head_get(head, HEAD_CONTENT_ENCODING));

@@ -40,10 +40,10 @@ struct flow *flow_find(struct dissect *d, uint64_t id) {
 }
 
 static void free_flow(struct flow *f) {
-    http1_free(f->side[DIR_UP].http);
-    http1_free(f->side[DIR_DOWN].http);
-    head_free(&f->side[DIR_UP].head);
-    head_free(&f->side[DIR_DOWN].head);
+    http1_free(f->half[DIR_UP].http);
+    http1_free(f->half[DIR_DOWN].http);
+    head_free(&f->half[DIR_UP].head);
+    head_free(&f->half[DIR_DOWN].head);
     free(f);
 }
 
@@ -52,14 +52,14 @@ struct flow *flow_open(struct dissect *d, uint64_t id) {
     struct flow *f = calloc(1, sizeof *f);
     if (!f) return NULL;
     f->d = d, f->id = id;
-    f->side[DIR_UP].http = http1_new(HTTP1_REQUEST, &flow_up_ops, f);
-    f->side[DIR_DOWN].http = http1_new(HTTP1_RESPONSE, &flow_down_ops, f);
-    if (!f->side[DIR_UP].http || !f->side[DIR_DOWN].http) {
+    f->half[DIR_UP].http = http1_new(HTTP1_REQUEST, &flow_up_ops, f);
+    f->half[DIR_DOWN].http = http1_new(HTTP1_RESPONSE, &flow_down_ops, f);
+    if (!f->half[DIR_UP].http || !f->half[DIR_DOWN].http) {
         free_flow(f);
         return NULL;
     }
-    head_begin(&f->side[DIR_UP].head);
-    head_begin(&f->side[DIR_DOWN].head);
+    head_begin(&f->half[DIR_UP].head);
+    head_begin(&f->half[DIR_DOWN].head);
     struct flow **b = bucket(d, id);
     f->chained = *b, *b = f;
     d->n_flows++;
@@ -76,21 +76,32 @@ void flow_close(struct flow *f) {
 
 /* -- exchanges */
 struct exchange *flow_first_open(struct flow *f) {
-    struct exchange *x = f->first;
-    while (x && x->over) x = x->next;
-    return x;
+    struct exchange **x = &f->place[PLACE_OPEN];
+    while (*x && (*x)->over) *x = (*x)->next;
+    return *x;
 }
 
-/* A new request shows that older answers have arrived. */
+/* A new request shows that older answers have arrived. Answers end in order, so those that still linger are
+ * the later ones. */
 static void free_old(struct flow *f) {
-    for (struct exchange *x = f->first, *next; x; x = next) {
-        next = x->next;
-        if (x->over && x->up_done && !x->lingers) flow_free_exchange(f, x);
-    }
+    struct exchange *x;
+    while ((x = f->first) && x->over && x->up_done && !x->lingers) flow_free_exchange(f, x);
+}
+
+static void append(struct flow *f, struct exchange *x) {
+    x->flow = f;
+    x->prev = f->last;
+    *(f->last ? &f->last->next : &f->first) = x;
+    f->last = x;
+    for (int i = 0; i < N_FLOW_PLACES; i++)
+        if (!f->place[i]) f->place[i] = x;
+    f->n_open++;
 }
 
 struct exchange *flow_begin(struct flow *f, int64_t t_arrive, bool partial) {
     free_old(f);
+    if (f->n_open >= FLOW_OPEN_MAX) f->crowded = true;
+    if (f->crowded) return NULL;
     const struct dissect_config *c = &f->d->config;
     struct exchange_start start = {.trw = c->trw, .shared = c->shared, .pool = &f->d->pool, .key = c->key};
     start.connection = f->id, start.upstream = f->upstream;
@@ -98,12 +109,7 @@ struct exchange *flow_begin(struct flow *f, int64_t t_arrive, bool partial) {
     start.pipelined = flow_first_open(f) != NULL;
     struct exchange *x = exchange_new(&start);
     if (!x) return NULL;
-    x->flow = f;
-    if (f->last)
-        f->last->next = x;
-    else
-        f->first = x;
-    f->last = x;
+    append(f, x);
     flow_protocol(f, "http1");
     return x;
 }
@@ -126,11 +132,11 @@ static void linger(struct exchange *x) {
 }
 
 void flow_free_exchange(struct flow *f, struct exchange *x) {
-    struct exchange **at = &f->first, *before = NULL;
     unlinger(x);
-    while (*at != x) before = *at, at = &before->next;
-    *at = x->next;
-    if (f->last == x) f->last = before;
+    for (int i = 0; i < N_FLOW_PLACES; i++)
+        if (f->place[i] == x) f->place[i] = x->next;
+    *(x->prev ? &x->prev->next : &f->first) = x->next;
+    *(x->next ? &x->next->prev : &f->last) = x->prev;
     if (f->up == x) f->up = NULL;
     if (f->down == x) f->down = NULL;
     exchange_free(x);
@@ -139,6 +145,7 @@ void flow_free_exchange(struct flow *f, struct exchange *x) {
 void flow_end(struct flow *f, struct exchange *x, const struct exchange_end *end) {
     if (x->over) return;
     exchange_over(x, end);
+    f->n_open--;
     if (!end->whole) x->delivered = true; /* nothing to wait for */
     if (f->down == x) f->down = NULL;
     linger(x);

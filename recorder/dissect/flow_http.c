@@ -1,14 +1,15 @@
 /* What the two HTTP parsers of a flow say. Answers pair with requests in order; an answer that begins when no
  * request is open is paired with none, and so is the rest of its read. */
+#include "recorder/dissect/dialect.h"
 #include "recorder/dissect/flow.h"
 
 #include <string.h>
 
-static struct side *up(struct flow *f) {
-    return &f->side[DIR_UP];
+static struct half *up(struct flow *f) {
+    return &f->half[DIR_UP];
 }
-static struct side *down(struct flow *f) {
-    return &f->side[DIR_DOWN];
+static struct half *down(struct flow *f) {
+    return &f->half[DIR_DOWN];
 }
 
 void flow_protocol(struct flow *f, const char *protocol) {
@@ -19,7 +20,7 @@ void flow_protocol(struct flow *f, const char *protocol) {
 
 /* A message begins at off: the read of its first byte may be the one before, when a PROXY header was looked
  * for. */
-static void begin_message(struct flow *f, struct side *s, uint64_t off) {
+static void begin_message(struct flow *f, struct half *s, uint64_t off) {
     s->begin = off;
     s->t_begin = off < f->now->off && s->t_read_before ? s->t_read_before : f->now->t_ns;
     s->in_head = true;
@@ -53,7 +54,7 @@ static void tell_wall(struct flow *f, struct exchange *x) {
 
 static enum http1_follows up_head(void *ctx, const struct http1_head *h) {
     struct flow *f = ctx;
-    struct side *s = up(f);
+    struct half *s = up(f);
     /* a client asks again when it has its answer: what is open while answers are not seen is over */
     if (down(f)->skipping)
         flow_end_all(f, &(struct exchange_end){0, "lost", 0, false});
@@ -94,6 +95,10 @@ static void down_begin(void *ctx, uint64_t off) {
     if (f->unsolicited) return;
     begin_message(f, down(f), off);
     f->down = flow_first_open(f);
+    if (!f->down && f->crowded) {
+        down(f)->deaf = true; /* it answers a request that was not read */
+        return;
+    }
     if (!f->down && up(f)->in_head) f->down = f->up = flow_begin(f, up(f)->t_begin, false);
     if (!f->down && f->lossy) f->down = flow_begin(f, 0, true);
     if (f->down) return;
@@ -125,7 +130,7 @@ static void begin_tunnel(struct flow *f, struct exchange *x) {
 
 static enum http1_follows down_head(void *ctx, const struct http1_head *h) {
     struct flow *f = ctx;
-    struct side *s = down(f);
+    struct half *s = down(f);
     struct exchange *x = f->down;
     s->in_head = false;
     s->head.done = true;
@@ -159,11 +164,14 @@ static void down_end(void *ctx, uint64_t off) {
     }
     x->down_end = off;
     struct exchange_end end = {f->now->t_ns, "complete", 0, true};
-    int64_t t_fin = f->side[DIR_UP].t_fin;
+    bool said = !x->a.streamed || !x->a.dialect->generates || x->a.ended || x->a.done;
+    int64_t gone = said ? 0 : flow_client_gone(f, end.t_ns, &end.by);
     /* An engine that sees its client leave ends the body as if all were said, without the API's end sign. */
-    if (x->a.streamed && !x->a.ended && t_fin > x->t_arrive) {
-        answer_int(&x->a, F_t_client_gone_ns, t_fin);
-        end = (struct exchange_end){t_fin, "client_fin", 0, false};
+    if (gone > x->t_arrive) {
+        answer_int(&x->a, F_t_client_gone_ns, gone);
+        end.t_ns = gone, end.whole = false;
+    } else {
+        end.by = "complete";
     }
     flow_end(f, x, &end);
 }
@@ -172,6 +180,8 @@ const struct http1_ops flow_down_ops = {down_begin, NULL,      down_field, down_
                                         down_head,  down_body, down_end};
 
 /* -- bytes */
+static const char crowded_why[] = "more than 1,024 requests waiting";
+
 /* What a stream that is no HTTP/1 is, by its first bytes. */
 static const char *guess(const struct flow *f) {
     static const char preface[] = "PRI * HTTP/2.0";
@@ -180,11 +190,10 @@ static const char *guess(const struct flow *f) {
     return n >= 3 && memcmp(f->lead, preface, n) == 0 ? "h2" : "raw";
 }
 
-/* A stream cannot be read as HTTP/1 from here on. */
-static void opaque(struct flow *f, enum dir dir, size_t n) {
+/* A stream is not read as HTTP/1 from here on. */
+static void opaque(struct flow *f, enum dir dir, const char *why, size_t n) {
     struct trw *w = f->d->config.trw;
-    const char *why = http1_why(f->side[dir].http);
-    f->side[dir].deaf = true;
+    f->half[dir].deaf = true;
     if (strcmp(why, "tunnel") == 0) return;
     flow_protocol(f, guess(f));
     trw_str(w, f->id, F_opaque_why, why, strlen(why));
@@ -204,7 +213,7 @@ static void end_unsolicited(struct flow *f, uint64_t off) {
     http1_resync(down(f)->http, off);
 }
 
-static void tell_proxy(struct flow *f, struct side *s) {
+static void tell_proxy(struct flow *f, struct half *s) {
     int version = http1_proxy_version(s->http);
     if (version == 0 || f->told_proxy) return;
     f->told_proxy = true;
@@ -212,13 +221,15 @@ static void tell_proxy(struct flow *f, struct side *s) {
 }
 
 void flow_read(struct flow *f, enum dir dir, const char *p, size_t n) {
-    struct side *s = &f->side[dir];
+    struct half *s = &f->half[dir];
     for (size_t i = 0; dir == DIR_UP && i < n && f->n_lead < sizeof f->lead; i++) f->lead[f->n_lead++] = p[i];
     bool read = http1_feed(s->http, p, n);
     if (dir == DIR_DOWN && f->unsolicited)
         end_unsolicited(f, f->now->off + f->now->n_bytes);
-    else if (!read)
-        opaque(f, dir, n);
+    else if (!read && !s->deaf)
+        opaque(f, dir, http1_why(s->http), n);
+    else if (dir == DIR_UP && f->crowded)
+        opaque(f, dir, crowded_why, n);
     tell_proxy(f, s);
     s->t_read_before = f->now->t_ns;
 }

@@ -6,30 +6,39 @@
 #include <string.h>
 
 static const int64_t LATE_NS = 1000000; /* a read this much after the kernel's is a fact */
-static const int64_t HALF_CLOSE_NS =
-    1000000000; /* a client that goes on this long after its FIN only half closed */
 
 static void tell(struct flow *f, enum fact fact, int64_t v) {
     trw_int(f->d->config.trw, f->id, fact, v);
 }
 
 /* -- loss */
+static int64_t end_of(const struct piece *p) {
+    return p->kind == PIECE_LOSS ? p->t2_ns : p->t_ns;
+}
+
+/* Tells a loss of one request; what is told once is not told again. */
+static void lose_one(struct exchange *x, enum loss l, const struct piece *p, uint64_t *count,
+                     uint64_t *bytes) {
+    exchange_lost(x, l, p->t_ns, end_of(p), *count, *bytes);
+    *count = *bytes = 0;
+}
+
 /* Tells a loss of everything that is open, or of no request. */
 static void tell_loss(struct flow *f, enum loss l, const struct piece *p, uint64_t count, uint64_t bytes) {
-    int64_t to_ns = p->kind == PIECE_LOSS ? p->t2_ns : p->t_ns;
     bool told = false;
     f->d->config.shared->counts.loss[l] += count;
-    for (struct exchange *x = f->first; x; x = x->next) {
-        if (x->over && x != f->up) continue;
-        exchange_lost(x, l, p->t_ns, to_ns, told ? 0 : count, told ? 0 : bytes);
+    if (f->up && f->up->over) lose_one(f->up, l, p, &count, &bytes), told = true;
+    for (struct exchange *x = flow_first_open(f); x; x = x->next) {
+        if (x->over || (told && x->lost)) continue;
+        lose_one(x, l, p, &count, &bytes);
         told = true;
     }
-    if (!told) trw_loss(f->d->config.trw, l, p->t_ns, to_ns, count, bytes, 0);
+    if (!told) trw_loss(f->d->config.trw, l, p->t_ns, end_of(p), count, bytes, 0);
 }
 
 /* Bytes of p's direction are missing: everything open is marked, and nothing is read before the next head. */
 static void lose(struct flow *f, enum loss l, const struct piece *p, uint64_t bytes) {
-    struct side *s = &f->side[p->dir];
+    struct half *s = &f->half[p->dir];
     struct loss_note *note = l == LOSS_queue_full ? &f->shed : &f->dropped;
     uint64_t ahead = bytes < note->ahead_bytes ? bytes : note->ahead_bytes, count = ahead < bytes;
     s->skipping = true;
@@ -39,6 +48,14 @@ static void lose(struct flow *f, enum loss l, const struct piece *p, uint64_t by
     note->count += count;
     note->bytes += bytes - ahead;
     tell_loss(f, l, p, count, bytes - ahead);
+}
+
+/* The next byte of p's direction is the one at off: those before it are missing. */
+static void stand_at(struct flow *f, const struct piece *p, uint64_t off) {
+    struct half *s = &f->half[p->dir];
+    if (off <= s->off) return;
+    if (!s->deaf && !s->skipping) lose(f, LOSS_pieces_dropped, p, off - s->off);
+    s->off = off;
 }
 
 /* The forwarder's own sum: what was not found here is told now. */
@@ -53,9 +70,9 @@ static void on_loss(struct flow *f, const struct piece *p) {
 }
 
 static void wrote(struct flow *f, uint64_t off, int64_t t_ns) {
-    struct exchange *first = flow_first_open(f);
-    for (struct exchange *x = f->first; x; x = x->next) {
-        if (!x->up_done || x->t_wrote || x->up_end > off || !x->up_end) continue;
+    struct exchange *first = flow_first_open(f), *x;
+    for (; (x = f->place[PLACE_WRITE]) && x->up_done && x->up_end <= off; f->place[PLACE_WRITE] = x->next) {
+        if (!x->up_end) continue; /* nobody saw where it ended */
         x->t_wrote = t_ns;
         exchange_forwarded(x, !first || x == first || x->over, 0);
     }
@@ -76,7 +93,7 @@ static void end_unseen(struct flow *f, const struct piece *p) {
 
 /* Goes on with the first head that the piece holds. */
 static void resync(struct flow *f, const struct piece *p, const char *bytes) {
-    struct side *s = &f->side[p->dir];
+    struct half *s = &f->half[p->dir];
     bool head = p->head_at != NO_OFFSET && p->head_at >= p->off && p->head_at - p->off < p->n_bytes;
     if (!head || p->end_at == NO_OFFSET || p->end_at <= p->head_at) end_unseen(f, p);
     if (!head) return;
@@ -103,11 +120,13 @@ static void stamp(struct exchange *x, const struct piece *p) {
 }
 
 static void on_data(struct flow *f, const struct piece *p, const char *bytes) {
-    struct side *s = &f->side[p->dir];
+    struct half *s = &f->half[p->dir];
     if (p->late_ns > LATE_NS)
         trw_span(f->d->config.trw, f->id, F_late_read, p->t_ns, p->t_ns + p->late_ns, p->dir);
     if (p->dir == DIR_DOWN) stamp(flow_first_open(f), p);
-    if (!s->deaf && !s->skipping && p->off > s->off) lose(f, LOSS_pieces_dropped, p, p->off - s->off);
+    if (p->dir == DIR_DOWN && f->half[DIR_UP].t_fin && !f->t_answer_after_fin)
+        f->t_answer_after_fin = p->t_ns;
+    stand_at(f, p, p->off);
     s->off = p->off + p->n_bytes + p->n_shed;
     if (s->deaf) return;
     if (s->skipping)
@@ -124,37 +143,13 @@ static void on_data(struct flow *f, const struct piece *p, const char *bytes) {
 }
 
 /* -- ends */
-/* When the client left, 0: it did not. A FIN is its leaving when nothing went on for long behind it. */
-static int64_t client_gone(const struct flow *f, const char **by) {
-    const struct side *s = &f->side[DIR_UP];
-    if (s->t_fin && (!s->t_reset || s->t_reset - s->t_fin < HALF_CLOSE_NS)) {
-        *by = s->t_reset ? "client_reset" : "client_fin";
-        return s->t_fin;
-    }
-    if (s->t_reset) *by = "client_reset";
-    return s->t_reset;
-}
-
-/* Whatever is open was cut at t_ns. A client that had left before is the reason. */
-static void cut(struct flow *f, int64_t t_ns, const char *by, int error) {
-    int64_t gone = client_gone(f, &by);
-    struct exchange *x = f->first;
-    for (; x; x = x->next) {
-        if (x->over || x->tunnel) continue;
-        int64_t left = gone > x->t_arrive ? gone : 0;
-        if (gone) answer_int(&x->a, F_t_client_gone_ns, left ? left : t_ns);
-        x->down_end = x->down_head ? f->side[DIR_DOWN].off : 0;
-        flow_end(f, x, &(struct exchange_end){left ? left : t_ns, by, error, false});
-    }
-}
-
 static void on_fin(struct flow *f, const struct piece *p) {
-    struct side *s = &f->side[p->dir];
+    struct half *s = &f->half[p->dir];
     s->t_fin = p->t_ns;
     tell(f, p->dir == DIR_UP ? F_t_client_fin_ns : F_t_upstream_fin_ns, p->t_ns);
     if (p->dir == DIR_UP) return;
     if (!s->deaf && !s->skipping) http1_eof(s->http);
-    cut(f, p->t_ns, "upstream_fin", 0);
+    flow_cut(f, p->t_ns, "upstream_fin", 0);
 }
 
 static void tell_after_end(struct flow *f, const char *what) {
@@ -163,24 +158,24 @@ static void tell_after_end(struct flow *f, const char *what) {
 }
 
 static void on_reset(struct flow *f, const struct piece *p) {
-    struct side *s = &f->side[p->dir];
+    struct half *s = &f->half[p->dir];
     bool client = p->dir == DIR_UP;
     s->t_reset = p->t_ns;
     tell(f, client ? F_t_client_reset_ns : F_t_upstream_reset_ns, p->t_ns);
     if (p->value) tell(f, client ? F_client_errno : F_upstream_errno, p->value);
     if (!flow_first_open(f)) tell_after_end(f, client ? "client_reset" : "upstream_reset");
-    cut(f, p->t_ns,
-        client                  ? "client_reset"
-        : p->value == ETIMEDOUT ? "upstream_timeout"
-                                : "upstream_reset",
-        (int)p->value);
-    if (client) f->side[DIR_UP].deaf = true;
-    f->side[DIR_DOWN].deaf = true; /* what still comes reaches nobody */
+    flow_cut(f, p->t_ns,
+             client                  ? "client_reset"
+             : p->value == ETIMEDOUT ? "upstream_timeout"
+                                     : "upstream_reset",
+             (int)p->value);
+    if (client) f->half[DIR_UP].deaf = true;
+    f->half[DIR_DOWN].deaf = true; /* what still comes reaches nobody */
 }
 
 static void on_answered(struct flow *f, const struct piece *p) {
     struct exchange *x;
-    f->side[DIR_DOWN].deaf = true;
+    f->half[DIR_DOWN].deaf = true;
     while ((x = flow_first_open(f))) {
         if (p->value) answer_int(&x->a, F_sent_status, p->value);
         flow_end(f, x, &(struct exchange_end){p->t_ns, "refused", (int)p->value2, false});
@@ -188,9 +183,10 @@ static void on_answered(struct flow *f, const struct piece *p) {
 }
 
 static void on_delivered(struct flow *f, const struct piece *p) {
-    for (struct exchange *x = f->first, *next; x; x = next) {
-        next = x->next;
-        if (!x->over || x->delivered || x->down_end == 0 || x->down_end > p->off) continue;
+    struct exchange *x;
+    while ((x = f->place[PLACE_ARRIVE]) && x->over && (x->delivered || x->down_end <= p->off)) {
+        f->place[PLACE_ARRIVE] = x->next;
+        if (x->delivered) continue;
         x->delivered = true;
         answer_int(&x->a, F_t_delivered_ns, p->t_ns);
         if (!x->lingers && x->up_done) flow_free_exchange(f, x);
@@ -199,7 +195,7 @@ static void on_delivered(struct flow *f, const struct piece *p) {
 
 /* -- pauses */
 static void end_pause(struct flow *f, enum dir dir, int64_t from, int64_t to) {
-    struct side *s = &f->side[dir];
+    struct half *s = &f->half[dir];
     struct exchange *x = flow_first_open(f);
     trw_span(f->d->config.trw, f->id, F_c_paused, from, to, dir);
     if (dir == DIR_DOWN && x) trw_span(x->a.trw, x->a.id, F_paused, from, to, s->paused_bytes);
@@ -230,27 +226,42 @@ static void hash_peer(struct flow *f, const void *bytes, size_t n) {
 /* A flow whose beginning was not seen is read from the next head on. */
 static void resume(struct flow *f) {
     f->lossy = true;
-    f->side[DIR_UP].skipping = f->side[DIR_DOWN].skipping = true;
+    f->half[DIR_UP].skipping = f->half[DIR_DOWN].skipping = true;
 }
 
-static struct flow *on_open(struct dissect *d, const struct piece *p, const void *bytes) {
+/* Where a flow stands whose beginning was told to a recorder before this one, or to none. */
+static void on_resumed(struct flow *f, const struct piece *p) {
+    struct piece at = *p;
+    at.dir = DIR_UP;
+    stand_at(f, &at, p->off);
+    at.dir = DIR_DOWN;
+    stand_at(f, &at, (uint64_t)p->value2);
+}
+
+static struct flow *new_flow(struct dissect *d, const struct piece *p) {
     struct flow *f = flow_open(d, p->flow);
     if (!f) return NULL;
     trw_begin(d->config.trw, SUBJECT_C, f->id);
-    if (p->kind != PIECE_OPEN) {
-        resume(f);
-        return f;
-    }
-    tell(f, F_t_connect_ns, p->t_ns);
-    if (p->flags & PIECE_RESUMED) resume(f);
-    if (p->value >= 0 && (uint64_t)p->value < d->config.n_pairs) {
-        f->upstream = d->config.upstreams[p->value];
-        tell_text(f, F_c_listen, d->config.listens[p->value]);
+    if (p->kind != PIECE_OPEN || (p->flags & PIECE_RESUMED)) resume(f);
+    return f;
+}
+
+/* Comes first, or behind pieces of a flow that a recorder before this one knew. */
+static void on_open(struct flow *f, const struct piece *p, const void *bytes) {
+    const struct dissect_config *c = &f->d->config;
+    if (p->flags & PIECE_RESUMED)
+        on_resumed(f, p);
+    else
+        tell(f, F_t_connect_ns, p->t_ns);
+    if (p->value >= 0 && (uint64_t)p->value < c->n_pairs) {
+        f->upstream = c->upstreams[p->value];
+        tell_text(f, F_c_listen, c->listens[p->value]);
         tell_text(f, F_c_upstream, f->upstream);
     }
+    for (struct exchange *x = flow_first_open(f); x && f->upstream; x = x->next)
+        answer_text(&x->a, F_upstream, f->upstream, strlen(f->upstream));
     hash_peer(f, bytes, p->n_bytes);
     tell_text(f, F_c_client, f->client);
-    return f;
 }
 
 static void on_connected(struct flow *f, const struct piece *p) {
@@ -261,20 +272,20 @@ static void on_connected(struct flow *f, const struct piece *p) {
 
 static const char *close_reason(const struct flow *f, bool stopped) {
     if (stopped) return "stop";
-    if (f->side[DIR_DOWN].t_fin) return "upstream_fin";
+    if (f->half[DIR_DOWN].t_fin) return "upstream_fin";
     return f->lossy ? "lost" : "stop";
 }
 
 static void end_flow(struct flow *f, int64_t t_ns, bool stopped) {
     for (int dir = 0; dir < 2; dir++)
-        if (f->side[dir].t_pause) end_pause(f, (enum dir)dir, f->side[dir].t_pause, t_ns);
+        if (f->half[dir].t_pause) end_pause(f, (enum dir)dir, f->half[dir].t_pause, t_ns);
     if (stopped) flow_end_all(f, &(struct exchange_end){t_ns, "stop", 0, false});
-    cut(f, t_ns, close_reason(f, stopped), 0);
+    flow_cut(f, t_ns, close_reason(f, stopped), 0);
     flow_end_all(f, &(struct exchange_end){t_ns, "complete", 0, true}); /* tunnels */
     while (f->first) flow_free_exchange(f, f->first);
     tell(f, F_t_close_ns, t_ns);
-    tell(f, F_bytes_up, (int64_t)f->side[DIR_UP].off);
-    tell(f, F_bytes_down, (int64_t)f->side[DIR_DOWN].off);
+    tell(f, F_bytes_up, (int64_t)f->half[DIR_UP].off);
+    tell(f, F_bytes_down, (int64_t)f->half[DIR_DOWN].off);
     trw_end(f->d->config.trw, SUBJECT_C, f->id);
     flow_close(f);
 }
@@ -288,11 +299,12 @@ void flow_stop(struct flow *f, int64_t now_ns) {
 void flow_piece(struct dissect *d, const struct piece *p, const void *bytes) {
     struct flow *f = flow_find(d, p->flow);
     if (p->dir > DIR_DOWN) return;
-    if (!f && (p->kind == PIECE_OPEN || p->kind == PIECE_DATA)) f = on_open(d, p, bytes);
+    if (!f && (p->kind == PIECE_OPEN || p->kind == PIECE_DATA)) f = new_flow(d, p);
     if (!f) return;
     f->now = p;
     f->n_pieces++;
     switch ((enum piece_kind)p->kind) {
+    case PIECE_OPEN: on_open(f, p, bytes); break;
     case PIECE_CONNECTED: on_connected(f, p); break;
     case PIECE_DATA: on_data(f, p, bytes); break;
     case PIECE_WROTE:
@@ -301,8 +313,8 @@ void flow_piece(struct dissect *d, const struct piece *p, const void *bytes) {
     case PIECE_FIN: on_fin(f, p); break;
     case PIECE_RESET: on_reset(f, p); break;
     case PIECE_PAUSE:
-        f->side[p->dir].t_pause = p->t_ns;
-        f->side[p->dir].paused_bytes = p->value;
+        f->half[p->dir].t_pause = p->t_ns;
+        f->half[p->dir].paused_bytes = p->value;
         break;
     case PIECE_RESUME: end_pause(f, (enum dir)p->dir, p->t2_ns, p->t_ns); break;
     case PIECE_DELIVERED: on_delivered(f, p); break;

@@ -779,6 +779,257 @@ static void counts_are_kept(void **state) {
     end(&v);
 }
 
+/* A client sent 40,000 tiny requests to a server that never answers: each piece walked all of them, and each
+ * took 5 KB. Now 1,024 wait, and the flow is opaque from there on. */
+static void a_flood_of_requests_is_bounded(void **state) {
+    enum { N = 5000, OPEN_MAX = 1024 };
+    static const char get[] = "GET /health HTTP/1.1\r\n\r\n", no[] = "HTTP/1.1 204 No\r\n\r\n";
+    struct drive v;
+    begin(&v);
+    for (int i = 0; i < N; i++) drive_text(&v, DIR_UP, get);
+    assert_int_equal(fake_begun(SUBJECT_R), OPEN_MAX);
+    hold(OPEN_MAX, F_t_received_ns, 2000);
+    absent(OPEN_MAX, F_t_forwarded_ns); /* the server has others before it */
+    hold_text(1, F_opaque_why, "more than 1,024 requests waiting");
+    hold_text(1, F_protocol, "http1");
+    assert_int_equal(fake_loss_count(LOSS_opaque_flow), 1);
+    /* those that wait get their answers; the rest of the answers belong to requests that were not read */
+    v.now_ns = 3000;
+    for (int i = 0; i < N; i++) drive_text(&v, DIR_DOWN, no);
+    hold(OPEN_MAX, F_status, 204);
+    hold(OPEN_MAX, F_t_forwarded_ns, 3000);
+    hold_text(OPEN_MAX, F_end_by, "complete");
+    v.now_ns = 3500;
+    drive_piece(&v, (struct piece){.kind = PIECE_DELIVERED, .off = v.off[DIR_DOWN]}, NULL);
+    hold(1, F_t_delivered_ns, 3500);
+    hold(OPEN_MAX, F_t_delivered_ns, 3500);
+    end(&v);
+    assert_int_equal(fake_begun(SUBJECT_R), OPEN_MAX);
+    assert_int_equal(fake_loss_count(LOSS_unsolicited), 0);
+    assert_int_equal(fake_loss_count(LOSS_opaque_flow), 1);
+    hold(1, F_bytes_up, (int64_t)(N * strlen(get)));
+    hold(1, F_bytes_down, (int64_t)(N * strlen(no)));
+}
+
+/* 1,024 is a bound on what waits, not on a connection's life. */
+static void answered_requests_are_no_flood(void **state) {
+    struct drive v;
+    begin(&v);
+    for (int i = 0; i < 3; i++) {
+        for (int k = 0; k < 1000; k++) drive_text(&v, DIR_UP, "GET /health HTTP/1.1\r\n\r\n");
+        for (int k = 0; k < 1000; k++) drive_text(&v, DIR_DOWN, "HTTP/1.1 204 No\r\n\r\n");
+    }
+    end(&v);
+    assert_int_equal(fake_begun(SUBJECT_R), 3000);
+    absent(1, F_opaque_why);
+    hold(3000, F_status, 204);
+}
+
+/* A client half-closed, took ten tokens for 200 ms, then the upstream went away: seen as the client's leaving
+ * at its FIN, before the first token. And the engine's own [DONE] without a finish reason read the same. */
+static void a_client_that_takes_answers_after_its_fin_is_there(void **state) {
+    static const struct {
+        const char *by;
+        int error;
+        bool done;
+    } rows[] = {{"upstream_reset", ECONNRESET, false}, {"upstream_fin", 0, false}, {"complete", 0, true}};
+    for (int i = 0; i < 3; i++) {
+        struct drive v;
+        begin(&v);
+        drive_post(&v, "/v1/chat/completions", "", CHAT);
+        v.now_ns = 2500;
+        drive_fin(&v, DIR_UP);
+        at(&v, 3000, DIR_DOWN, SSE);
+        for (int64_t k = 1; k <= 10; k++) event(&v, 3000 + 20000000 * k, DELTA("tok"));
+        v.now_ns = 203000000;
+        if (rows[i].done) event(&v, 203000000, "[DONE]");
+        if (rows[i].done)
+            at(&v, 203000000, DIR_DOWN, LAST);
+        else if (rows[i].error)
+            drive_reset(&v, DIR_DOWN, rows[i].error);
+        else
+            drive_fin(&v, DIR_DOWN);
+        end(&v);
+        hold_text(1, F_end_by, rows[i].by);
+        hold(1, F_t_end_ns, 203000000);
+        absent(1, F_t_client_gone_ns);
+        size_t n;
+        fake_events(&n);
+        assert_int_equal(n, 10);
+    }
+}
+
+/* An engine that reads its prompt for seconds writes to a client that has long left: its leaving was the FIN,
+ * however late the first bytes and the reset that answers them. */
+static void a_client_that_left_long_before_the_answer_is_gone_since_its_fin(void **state) {
+    for (int reset = 0; reset < 2; reset++) {
+        struct drive v;
+        begin(&v);
+        drive_post(&v, "/v1/chat/completions", "", CHAT);
+        v.now_ns = 2500;
+        drive_fin(&v, DIR_UP);
+        at(&v, 5000000000, DIR_DOWN, SSE);
+        event(&v, 5000000000, DELTA("A"));
+        v.now_ns = 5000100000;
+        if (reset)
+            drive_reset(&v, DIR_UP, EPIPE);
+        else
+            at(&v, v.now_ns, DIR_DOWN, LAST);
+        end(&v);
+        hold_text(1, F_end_by, reset ? "client_reset" : "client_fin");
+        hold(1, F_t_client_gone_ns, 2500);
+        hold(1, F_t_end_ns, 2500);
+    }
+}
+
+/* A client that took answers for long after its FIN left when it reset. */
+static void a_half_closed_client_leaves_with_its_reset(void **state) {
+    struct drive v;
+    begin(&v);
+    drive_post(&v, "/v1/chat/completions", "", CHAT);
+    v.now_ns = 2500;
+    drive_fin(&v, DIR_UP);
+    at(&v, 3000, DIR_DOWN, SSE);
+    event(&v, 4000, DELTA("A"));
+    event(&v, 400000000, DELTA("B"));
+    v.now_ns = 500000000;
+    drive_reset(&v, DIR_UP, ECONNRESET);
+    end(&v);
+    hold_text(1, F_end_by, "client_reset");
+    hold(1, F_t_client_gone_ns, 500000000);
+}
+
+/* A stream of no API that is known has no end sign that could be missing. */
+static void a_stream_of_another_api_ends_as_framed(void **state) {
+    struct drive v;
+    begin(&v);
+    drive_text(&v, DIR_UP, "GET /events HTTP/1.1\r\n\r\n");
+    v.now_ns = 2500;
+    drive_fin(&v, DIR_UP);
+    at(&v, 3000, DIR_DOWN, SSE);
+    event(&v, 4000, "hello");
+    at(&v, 5000, DIR_DOWN, LAST);
+    end(&v);
+    hold_text(1, F_end_by, "complete");
+    absent(1, F_t_client_gone_ns);
+}
+
+/* A request of which the recorder lost pieces was counted as failed: the line of status blamed the engine. */
+static void what_the_recorder_lost_has_not_failed(void **state) {
+    struct drive v;
+    begin(&v);
+    drive_post(&v, "/v1/chat/completions", "", CHAT);
+    at(&v, 3000, DIR_DOWN, SSE);
+    struct piece shed = {.kind = PIECE_DATA, .dir = DIR_DOWN, .off = v.off[DIR_DOWN], .n_shed = 100};
+    shed.end_at = shed.off + 100;
+    drive_piece(&v, shed, NULL);
+    hold_text(1, F_end_by, "complete");
+    assert_int_equal(v.shared->counts.requests, 1);
+    assert_int_equal(v.shared->counts.lost_requests, 1);
+    assert_int_equal(v.shared->counts.failed, 0);
+    end(&v);
+}
+
+/* After a restart of the recorder the first pieces of a flow made it known before its OPEN came: that was
+ * passed over, and no later request of the flow had an upstream. */
+static void a_flow_known_by_its_pieces_is_still_opened(void **state) {
+    struct drive v;
+    begin(&v);
+    struct piece d = {.kind = PIECE_DATA, .flow = 7, .dir = DIR_DOWN, .off = 2000, .n_bytes = 4};
+    drive_piece(&v, d, "rest");
+    struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = 0x0100007f};
+    struct piece open = {.kind = PIECE_OPEN, .flow = 7, .flags = PIECE_RESUMED, .off = 100, .value2 = 2004};
+    open.n_bytes = sizeof in;
+    drive_piece(&v, open, &in);
+    absent(7, F_t_connect_ns); /* it was accepted long before */
+    hold_text(7, F_c_upstream, "127.0.0.1:8000");
+    hold_text(7, F_c_listen, "127.0.0.1:8001");
+    assert_non_null(fake_str(7, F_c_client));
+    const char *request = "GET /health HTTP/1.1\r\n\r\n", *answer = "HTTP/1.1 204 No\r\n\r\n";
+    struct piece up = {.kind = PIECE_DATA, .flow = 7, .dir = DIR_UP, .off = 100, .head_at = 100};
+    up.n_bytes = (uint32_t)strlen(request);
+    drive_piece(&v, up, request);
+    d.off = 2004, d.head_at = 2004, d.n_bytes = (uint32_t)strlen(answer);
+    drive_piece(&v, d, answer);
+    drive_piece(&v, (struct piece){.kind = PIECE_CLOSE, .flow = 7}, NULL);
+    end(&v);
+    hold_text(1, F_upstream, "127.0.0.1:8000");
+    hold_text(1, F_client, fake_str(7, F_c_client));
+    hold(1, F_status, 204);
+    hold(7, F_bytes_up, 100 + (int64_t)strlen(request));
+    assert_int_equal(fake_loss_count(LOSS_pieces_dropped), 0);
+}
+
+/* A flow that is resumed and closes without another byte told the bytes of none. */
+static void a_resumed_flow_has_its_bytes(void **state) {
+    struct drive v;
+    begin(&v);
+    struct piece open = {.kind = PIECE_OPEN, .flow = 7, .flags = PIECE_RESUMED, .off = 100, .value2 = 2000};
+    drive_piece(&v, open, NULL);
+    drive_piece(&v, (struct piece){.kind = PIECE_CLOSE, .flow = 7}, NULL);
+    end(&v);
+    hold(7, F_bytes_up, 100);
+    hold(7, F_bytes_down, 2000);
+    absent(7, F_t_connect_ns);
+}
+
+/* An answer cut inside its head read as if the upstream had closed without a byte. */
+static void an_answer_cut_in_its_head_has_begun(void **state) {
+    struct drive v;
+    begin(&v);
+    drive_post(&v, "/v1/chat/completions", "", CHAT);
+    at(&v, 3000, DIR_DOWN, "HTTP/1.1 200 OK\r\nContent-");
+    v.now_ns = 4000;
+    drive_fin(&v, DIR_DOWN);
+    end(&v);
+    hold(1, F_t_first_byte_ns, 3000);
+    hold(1, F_response_bytes, (int64_t)v.off[DIR_DOWN]);
+    hold_text(1, F_end_by, "upstream_fin");
+    hold(1, F_t_end_ns, 4000);
+    absent(1, F_status);
+}
+
+/* A request cut inside its head left no trace but its connection. */
+static void a_request_cut_in_its_head_is_seen(void **state) {
+    struct drive v;
+    begin(&v);
+    at(&v, 2000, DIR_UP, "POST /v1/chat/completions HTTP/1.1\r\nX-Long: aaaa");
+    v.now_ns = 3000;
+    drive_reset(&v, DIR_UP, ECONNRESET);
+    end(&v);
+    hold(1, F_t_arrive_ns, 2000);
+    hold(1, F_t_end_ns, 3000);
+    hold_text(1, F_api, "other");
+    hold_text(1, F_end_by, "client_reset");
+    absent(1, F_method);
+    assert_int_equal(fake_begun(SUBJECT_R), 1);
+}
+
+/* A large upload of which the recorder shed a part was told smaller than it was. */
+static void a_body_that_lost_bytes_keeps_its_size(void **state) {
+    struct drive v;
+    size_t n = 20u << 20;
+    char head[256], *part = calloc(1, 1 << 16);
+    begin(&v);
+    snprintf(head, sizeof head, "POST /v1/chat/completions HTTP/1.1\r\nContent-Length: %zu\r\n\r\n", n);
+    at(&v, 2000, DIR_UP, head);
+    size_t left = n - 1000;
+    for (size_t k; left > 0; left -= k) k = left < 1 << 16 ? left : 1 << 16, drive_bytes(&v, DIR_UP, part, k);
+    free(part);
+    struct piece shed = {.kind = PIECE_DATA, .dir = DIR_UP, .off = v.off[DIR_UP], .n_shed = 1000};
+    shed.end_at = shed.off + 1000;
+    drive_piece(&v, shed, NULL);
+    at(&v, 3000, DIR_DOWN,
+       "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n");
+    shed = (struct piece){.kind = PIECE_DATA, .dir = DIR_DOWN, .off = v.off[DIR_DOWN], .n_shed = 500};
+    shed.end_at = shed.off + 500;
+    hold(1, F_body_unread_bytes, (int64_t)n);
+    hold(1, F_request_body_bytes, (int64_t)n);
+    drive_piece(&v, shed, NULL);
+    end(&v);
+    hold(1, F_response_body_bytes, 500);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(times_of_a_stream),
@@ -819,6 +1070,18 @@ int main(void) {
         cmocka_unit_test(a_queue_header_comes_with_the_wall_clock),
         cmocka_unit_test(many_requests_on_one_connection_do_not_pile_up),
         cmocka_unit_test(counts_are_kept),
+        cmocka_unit_test(a_flood_of_requests_is_bounded),
+        cmocka_unit_test(answered_requests_are_no_flood),
+        cmocka_unit_test(a_client_that_takes_answers_after_its_fin_is_there),
+        cmocka_unit_test(a_client_that_left_long_before_the_answer_is_gone_since_its_fin),
+        cmocka_unit_test(a_half_closed_client_leaves_with_its_reset),
+        cmocka_unit_test(a_stream_of_another_api_ends_as_framed),
+        cmocka_unit_test(what_the_recorder_lost_has_not_failed),
+        cmocka_unit_test(a_flow_known_by_its_pieces_is_still_opened),
+        cmocka_unit_test(a_resumed_flow_has_its_bytes),
+        cmocka_unit_test(an_answer_cut_in_its_head_has_begun),
+        cmocka_unit_test(a_request_cut_in_its_head_is_seen),
+        cmocka_unit_test(a_body_that_lost_bytes_keeps_its_size),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     fake_reset();
