@@ -71,8 +71,7 @@ void relay_end(struct relay *r, bool cut) {
     if (r->waits_name) upstream_forget(r->upstream, &r->wait);
     tick_off(r);
     r->phase = ENDED;
-    relay_tell(r, (struct piece){.kind = PIECE_CLOSE, .t_ns = clocks_mono(), .value = cut});
-    tap_flow_end(rs->tap, &r->flow);
+    tap_flow_end(rs->tap, &r->flow, (struct piece){.kind = PIECE_CLOSE, .t_ns = clocks_mono(), .value = cut});
     framer_fini(&r->framer);
     for (int d = 0; d < 2; d++) {
         relay_detach(&r->side[d], cut);
@@ -87,6 +86,20 @@ void relay_end(struct relay *r, bool cut) {
     r->next = rs->dead;
     rs->dead = r;
     if (rs->on_end) rs->on_end(rs->ctx);
+}
+
+/* -- t_delivered */
+
+static bool delivered(struct relay *r, int64_t now_ns) {
+    struct side *c = relay_client(r);
+    if (c->n_written < r->deliver_off) return false;
+    uint64_t unacked = net_unacked(c->fd);
+    if (c->fin_out && unacked > 0) unacked--; /* the FIN counts as a byte */
+    if (unacked > c->n_written - r->deliver_off) return false;
+    relay_tell(
+        r, (struct piece){.kind = PIECE_DELIVERED, .dir = DIR_DOWN, .t_ns = now_ns, .off = r->deliver_off});
+    r->deliver_off = 0;
+    return true;
 }
 
 /* -- rules 1 and 2: ends of input */
@@ -109,7 +122,9 @@ static void end_when_delivered(struct relay *r) {
 
 static void try_reset(struct side *s) {
     struct relay *r = s->relay;
-    if (clocks_mono() < r->limit_ns && (outq_len(&s->out) > 0 || net_unacked(s->fd) > 0)) return;
+    int64_t now = clocks_mono();
+    if (now < r->limit_ns && (outq_len(&s->out) > 0 || net_unacked(s->fd) > 0)) return;
+    if (r->deliver_off && s->dir == DIR_UP) (void)delivered(r, now); /* asked now or never */
     relay_detach(s, true);
     relay_end(r, false);
 }
@@ -217,19 +232,7 @@ void relay_hung(struct side *s) {
         s->blind = true;
 }
 
-/* -- t_delivered, and the end of a request */
-
-static bool delivered(struct relay *r, int64_t now_ns) {
-    struct side *c = relay_client(r);
-    if (c->n_written < r->deliver_off) return false;
-    uint64_t unacked = net_unacked(c->fd);
-    if (c->fin_out && unacked > 0) unacked--; /* the FIN counts as a byte */
-    if (unacked > c->n_written - r->deliver_off) return false;
-    relay_tell(
-        r, (struct piece){.kind = PIECE_DELIVERED, .dir = DIR_DOWN, .t_ns = now_ns, .off = r->deliver_off});
-    r->deliver_off = 0;
-    return true;
-}
+/* -- the end of a request */
 
 bool relay_running(const struct relay *r) {
     const struct side *c = &r->side[DIR_UP], *u = &r->side[DIR_DOWN];

@@ -143,13 +143,19 @@ void relay_connect_tick(struct relay *r, int64_t now_ns) {
 
 /* -- no upstream */
 
+static void tell_unconnected(struct relay *r) {
+    relay_tell(r, (struct piece){.kind = PIECE_CONNECTED,
+                                 .t_ns = clocks_mono(),
+                                 .t2_ns = r->connect_ns,
+                                 .value = r->connect_err});
+}
+
 static void tell_answered(struct relay *r, int status) {
-    int64_t now = clocks_mono();
-    r->upstream->n_refused++;
-    relay_tell(r, (struct piece){
-                      .kind = PIECE_CONNECTED, .t_ns = now, .t2_ns = r->connect_ns, .value = r->connect_err});
-    relay_tell(
-        r, (struct piece){.kind = PIECE_ANSWERED, .t_ns = now, .value = status, .value2 = r->connect_err});
+    bool as_said = (status == 0) == r->all->unreachable_reset; /* in the status line */
+    if (as_said) r->upstream->n_refused++;
+    relay_tell(r,
+               (struct piece){
+                   .kind = PIECE_ANSWERED, .t_ns = clocks_mono(), .value = status, .value2 = r->connect_err});
 }
 
 static void refuse(struct relay *r) {
@@ -163,19 +169,26 @@ static void answer_502(struct relay *r) {
     char text[2048];
     size_t n = refusal_502(text, sizeof text, r->upstream->addr.shown, reason(r),
                            framer_is_head_request(&r->framer));
-    tell_answered(r, 502);
     ssize_t w = net_write(c->fd, text, n);
-    if (w < 0) w = 0; /* a client that is gone tells so by itself */
+    if (w < 0 && errno != EAGAIN && errno != EINTR) {
+        relay_reset(c, errno);
+        return;
+    }
+    if (w < 0) w = 0;
     c->n_written += (uint64_t)w;
-    if (!outq_put(&c->out, text + w, n - (size_t)w))
+    if (!outq_put(&c->out, text + w, n - (size_t)w)) {
         refuse(r);
-    else
-        relay_linger(r, ANSWER_DISCARD_BYTES);
+        return;
+    }
+    tell_answered(r, 502);
+    relay_linger(r, ANSWER_DISCARD_BYTES);
 }
 
 void relay_answer(struct relay *r) {
     struct side *c = relay_client(r);
-    if (r->all->unreachable_reset || r->framer.opaque)
+    bool resets = r->all->unreachable_reset || r->framer.opaque;
+    if (resets || r->framer.heads > 0) tell_unconnected(r);
+    if (resets)
         refuse(r);
     else if (r->framer.heads > 0)
         answer_502(r);

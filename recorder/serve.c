@@ -11,11 +11,19 @@
 #include <sys/resource.h>
 
 enum { SECOND_MS = 1000 };
-#define SEAL_NS (30 * NS_PER_S)
+#define SEAL_NS      (30 * NS_PER_S)
+#define UNWRITTEN_NS (100 * NS_PER_MS) /* what a recorder had not written when it died is no older */
 
 /* -- the recorder */
 
 static void on_restart(uv_timer_t *timer);
+
+static void tell_restarted(struct serve *s) {
+    if (!s->died_ns) return;
+    struct tap_gap gap = {.from_ns = s->died_ns - UNWRITTEN_NS, .to_ns = clocks_mono(), .pieces = 1};
+    tap_loss(&s->tap, LOSS_recorder_restarted, gap, 0);
+    s->died_ns = 0;
+}
 
 static void start_child(struct serve *s) {
     bool was_gone = s->tap.gone;
@@ -29,6 +37,7 @@ static void start_child(struct serve *s) {
         return;
     }
     tap_set_gone(&s->tap, false);
+    tell_restarted(s);
     relays_resume(&s->relays);
 }
 
@@ -37,10 +46,13 @@ static void on_restart(uv_timer_t *timer) {
 }
 
 /* The piece at which the recorder died; no one else reads the ring now. */
-static uint64_t skip_piece(struct serve *s) {
-    if (!ring_peek(s->ring)) return 0;
+static void skip_piece(struct serve *s, int64_t now) {
+    const struct piece *p = ring_peek(s->ring);
+    if (!p) return;
+    uint64_t flow = p->flow, bytes = p->kind == PIECE_DATA ? (uint64_t)p->n_bytes + p->n_shed : 0;
+    struct tap_gap gap = {.from_ns = now, .to_ns = now, .pieces = 1, .bytes = bytes};
     ring_pop(s->ring);
-    return 1;
+    tap_loss(&s->tap, LOSS_pieces_dropped, gap, flow);
 }
 
 static void on_child(uv_signal_t *signal, int signum) {
@@ -48,9 +60,8 @@ static void on_child(uv_signal_t *signal, int signum) {
     int status;
     if (!child_reap(&s->child, &status)) return;
     int64_t now = clocks_mono(), since = now - s->child_ns;
-    uint64_t skipped = child_died_of_fault(status) ? skip_piece(s) : 0;
-    struct tap_gap gap = {.from_ns = now, .to_ns = now, .pieces = 1 + skipped};
-    tap_loss(&s->tap, LOSS_recorder_restarted, gap, 0);
+    s->died_ns = now;
+    if (child_died_of_fault(status)) skip_piece(s, now);
     status_say(&s->status, "LOST what was open: the recorder died and is started again");
     if (since >= NS_PER_S)
         start_child(s);

@@ -21,8 +21,9 @@ struct serve {
     struct status status;
     uv_timer_t second, restart;
     uv_signal_t signals[5];
-    int64_t n_marks, child_ns;
-    bool fatal; /* --must-record does not hold */
+    int64_t n_marks, child_ns; /* SIGUSR1s; when the recorder was started */
+    int64_t died_ns;           /* when it died, 0: one runs, or none ever did */
+    bool fatal;                /* --must-record does not hold */
 };
 
 /* Prepares everything; the listeners are open, the child runs. False: no memory or descriptors. */

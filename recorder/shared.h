@@ -13,7 +13,7 @@ struct rec_counts {
     _Atomic uint64_t requests, ok, failed, other,
         running; /* generations that arrived, ended so; other requests; open now */
     _Atomic uint64_t output_tokens, token_events; /* told by servers, else counted; events seen */
-    _Atomic uint64_t lost_requests, lost_events;  /* requests with a lost span; events counted as lost */
+    _Atomic uint64_t lost_requests;                        /* requests with a lost span */
     _Atomic uint64_t file_bytes;
     _Atomic uint64_t loss[N_LOSSES]; /* count by kind */
 };

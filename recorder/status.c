@@ -71,6 +71,30 @@ void status_upstream(struct status *s, const struct upstream *u, bool up, int64_
                    strerror(u->down_err), get);
 }
 
+/* -- losses */
+
+/* What the count of a loss counts. */
+static const char *unit_of(int loss, uint64_t n) {
+    static const char *const units[N_LOSSES][2] = {
+        [LOSS_queue_full] = {"piece", "pieces"},
+        [LOSS_pieces_dropped] = {"piece", "pieces"},
+        [LOSS_recorder_restarted] = {"time", "times"},
+        [LOSS_recorder_gone] = {"piece", "pieces"},
+        [LOSS_not_recording] = {"piece", "pieces"},
+        [LOSS_disk_full] = {"event or request", "events and requests"},
+        [LOSS_write_failed] = {"event or request", "events and requests"},
+        [LOSS_writer_behind] = {"event or request", "events and requests"},
+        [LOSS_body_unread] = {"body or event", "bodies or events"},
+        [LOSS_undecodable] = {"body", "bodies"},
+    };
+    const char *unit = units[loss][n != 1];
+    return unit ? unit : n == 1 ? "time" : "times";
+}
+
+static bool is_loss(int loss) {
+    return strcmp(loss_infos[loss].severity, "loss") == 0;
+}
+
 /* -- each second */
 
 static void tell_losses(struct status *s, int64_t now) {
@@ -78,12 +102,14 @@ static void tell_losses(struct status *s, int64_t now) {
         uint64_t n = s->shared->counts.loss[i];
         char count[TEXT_MAX];
         if (n == s->told_loss[i]) continue;
+        bool said_elsewhere =
+            i == LOSS_not_recording || i == LOSS_recorder_restarted || i == LOSS_recorder_gone;
         bool fresh = s->told_loss_ns[i] == 0 || now - s->told_loss_ns[i] > AGAIN_NS;
         s->told_loss[i] = n;
         s->told_loss_ns[i] = now;
-        if (fresh && i != LOSS_not_recording && strcmp(loss_infos[i].severity, "loss") == 0)
-            status_say(s, "LOST %s so far (%s: %s)", text_count(count, n), loss_infos[i].name,
-                       loss_infos[i].meaning);
+        if (fresh && !said_elsewhere && is_loss(i))
+            status_say(s, "LOST %s %s so far (%s: %s)", text_count(count, n), unit_of(i, n),
+                       loss_infos[i].name, loss_infos[i].meaning);
     }
 }
 
@@ -97,25 +123,31 @@ static void tell_trace(struct status *s) {
     s->told_trace = now;
 }
 
-static uint64_t lost(const struct status *s) {
-    uint64_t n = 0;
-    for (int i = 0; i < N_LOSSES; i++)
-        if (strcmp(loss_infos[i].severity, "loss") == 0) n += s->shared->counts.loss[i];
-    return n;
+/* What the status line says of losses: nothing, or of how many requests. Counts of different kinds have
+ * different units and make no sum. */
+static const char *lost_text(const struct status *s, char *out, size_t size) {
+    char count[TEXT_MAX];
+    uint64_t requests = s->shared->counts.lost_requests;
+    bool any = false;
+    for (int i = 0; i < N_LOSSES; i++) any |= is_loss(i) && s->shared->counts.loss[i] > 0;
+    snprintf(out, size, any ? "  LOST" : "");
+    if (any && requests)
+        snprintf(out, size, "  LOST of %s request%s", text_count(count, requests), requests == 1 ? "" : "s");
+    return out;
 }
 
 static void status_line(struct status *s, char *out, size_t size, size_t n_in_flight, int64_t now) {
     const struct rec_counts *c = &s->shared->counts;
-    char a[TEXT_MAX], b[TEXT_MAX], d[TEXT_MAX], e[TEXT_MAX], l[TEXT_MAX], f[TEXT_MAX], none[] = "";
+    char a[TEXT_MAX], b[TEXT_MAX], d[TEXT_MAX], e[TEXT_MAX], l[TEXT_MAX + 32], f[TEXT_MAX];
     int64_t up = (now - s->started_ns) / NS_PER_S;
     uint64_t tokens = c->output_tokens, done = c->ok + c->failed;
     double rate = (double)(tokens - s->last_tokens) * 1e9 / (double)(now - s->last_ns);
     s->last_tokens = tokens, s->last_ns = now;
-    snprintf(out, size, "%02d:%02d:%02d  in flight %zu  done %s (%s ok)  %s tok/s  %s  delay p99 %s%s%s",
+    snprintf(out, size, "%02d:%02d:%02d  in flight %zu  done %s (%s ok)  %s tok/s  %s  delay p99 %s%s",
              (int)(up / 3600), (int)(up / 60 % 60), (int)(up % 60), n_in_flight, text_count(a, done),
              text_count(b, c->ok), text_count(f, (uint64_t)rate), text_bytes(d, c->file_bytes),
              text_delay(e, hist_quantile(&s->shared->hists[HIST_delay_down], 0.99)),
-             lost(s) ? "  LOST " : none, lost(s) ? text_count(l, lost(s)) : none);
+             lost_text(s, l, sizeof l));
 }
 
 void status_tick(struct status *s, size_t n_in_flight) {
@@ -160,40 +192,43 @@ static void say_sizes(const struct status *s) {
             text_delay(d, h->max_ns), 100.0 * (double)ring_high_water(s->ring) / (double)ring_size(s->ring));
 }
 
-/* ", 03:08:02.114 to 03:08:02.391" for losses whose span is known here. */
-static void span_of(const struct status *s, int loss, char *out, size_t size) {
-    const struct tap_gap *g = loss == LOSS_queue_full       ? &s->tap->total_shed
-                              : loss == LOSS_pieces_dropped ? &s->tap->total_dropped
-                                                            : NULL;
-    *out = 0;
-    if (!g || !g->pieces) return;
-    char from[TEXT_MAX], to[TEXT_MAX];
-    int64_t offset = clocks_wall() - clocks_mono();
-    snprintf(out, size, ", %s to %s", text_time(from, g->from_ns + offset, false, true),
-             text_time(to, g->to_ns + offset, false, true));
+/* What found no room in the queue: the forwarder's own sums, which know bytes and span as well. */
+static const struct tap_gap *sum_of(const struct status *s, int loss) {
+    return loss == LOSS_queue_full       ? &s->tap->total_shed
+           : loss == LOSS_pieces_dropped ? &s->tap->total_dropped
+                                         : NULL;
 }
 
-static void say_loss(const struct status *s, int loss, uint64_t n) {
+/* " (286 MB), 03:08:02.114 to 03:08:02.391" */
+static void say_sum(const struct tap_gap *g) {
+    char bytes[TEXT_MAX], from[TEXT_MAX], to[TEXT_MAX];
+    int64_t offset = clocks_wall() - clocks_mono();
+    if (g->bytes) fprintf(stderr, " (%s)", text_bytes(bytes, g->bytes));
+    fprintf(stderr, ", %s to %s", text_time(from, g->from_ns + offset, false, true),
+            text_time(to, g->to_ns + offset, false, true));
+}
+
+static void say_loss(const struct status *s, int loss) {
     const struct loss_info *l = &loss_infos[loss];
-    const struct rec_counts *c = &s->shared->counts;
-    bool queue = loss == LOSS_queue_full || loss == LOSS_pieces_dropped;
-    char count[TEXT_MAX], requests[TEXT_MAX], span[2 * TEXT_MAX + 8];
-    span_of(s, loss, span, sizeof span);
-    if (queue && c->lost_events)
-        fprintf(stderr, "  LOST       %s token events of %s requests%s, %s\n",
-                text_count(count, c->lost_events), text_count(requests, c->lost_requests), span, l->name);
-    else
-        fprintf(stderr, "  LOST       %s%s, %s: %s\n", text_count(count, n), span, l->name, l->meaning);
+    const struct tap_gap *sum = sum_of(s, loss);
+    uint64_t n = sum ? sum->pieces : s->shared->counts.loss[loss];
+    char count[TEXT_MAX];
+    if (n == 0 || !is_loss(loss)) return;
+    fprintf(stderr, "  LOST       %s %s", text_count(count, n), unit_of(loss, n));
+    if (sum) say_sum(sum);
+    fprintf(stderr, ", %s: %s\n", l->name, l->meaning);
     fprintf(stderr, "             %s %s", text_utf8() ? "→" : "->", l->remedy);
-    if (queue) fprintf(stderr, " (now %s)", text_bytes(count, s->opts->queue_bytes));
+    if (sum) fprintf(stderr, " (now %s)", text_bytes(count, s->opts->queue_bytes));
     fputc('\n', stderr);
 }
 
 static void say_losses(const struct status *s) {
-    for (int i = 0; i < N_LOSSES; i++) {
-        uint64_t n = s->shared->counts.loss[i];
-        if (n > 0 && strcmp(loss_infos[i].severity, "loss") == 0) say_loss(s, i, n);
-    }
+    char count[TEXT_MAX];
+    uint64_t requests = s->shared->counts.lost_requests;
+    for (int i = 0; i < N_LOSSES; i++) say_loss(s, i);
+    if (requests)
+        fprintf(stderr, "  LOST       something of %s request%s in all\n", text_count(count, requests),
+                requests == 1 ? "" : "s");
 }
 
 void status_summary(struct status *s, bool sealed) {

@@ -10,14 +10,20 @@
  * it queued in this epoch and the last.
  *
  * The ring is looked at only after a number of bytes that cannot carry it across the next line: the
- * consumer's position lies on a cache line that the consumer writes. */
+ * consumer's position lies on a cache line that the consumer writes.
+ *
+ * What a flow lost is told before its CLOSE, also when both are late: the recorder finds gaps in a flow's
+ * bytes by itself, and only while it knows the flow can it take what it found out of what it is told. */
 #include "recorder/tap.h"
 #include "recorder/clocks.h"
+
+#include <string.h>
 
 enum { LOOK_BYTES = 4096 };
 
 void tap_init(struct tap *t, struct ring *ring) {
-    *t = (struct tap){.ring = ring};
+    memset(t, 0, sizeof *t);
+    t->ring = ring;
 }
 
 void tap_flow_begin(struct tap_flow *f, uint64_t id) {
@@ -41,6 +47,31 @@ static bool push(struct tap *t, struct piece *p, const void *bytes) {
     t->queued += p->size;
     t->budget -= p->size;
     return true;
+}
+
+/* -- late pieces */
+
+static void tell_late(struct tap *t) {
+    while (t->n_late > 0 && push(t, &t->late[t->late_first], NULL)) {
+        t->late_first = (t->late_first + 1) % TAP_LATE_MAX;
+        t->n_late--;
+    }
+}
+
+/* Queues p now, or later behind those that wait already. False: too many wait. */
+static bool push_or_keep(struct tap *t, const struct piece *p) {
+    struct piece now = *p;
+    if (!t->gone) tell_late(t);
+    if (!t->gone && t->n_late == 0 && push(t, &now, NULL)) return true;
+    if (t->n_late == TAP_LATE_MAX) return false;
+    t->late[(t->late_first + t->n_late++) % TAP_LATE_MAX] = *p;
+    return true;
+}
+
+/* Without these a request gets another outcome, or a flow stays open to the end of the recording. */
+static bool tells_an_end(const struct piece *p) {
+    return p->kind == PIECE_FIN || p->kind == PIECE_RESET || p->kind == PIECE_ANSWERED ||
+           p->kind == PIECE_CLOSE;
 }
 
 /* -- what is left out, and telling it */
@@ -77,40 +108,31 @@ static void unlist(struct tap *t, struct tap_flow *f) {
     f->prev = f->next = NULL;
 }
 
-static bool tell(struct tap *t, enum loss l, struct tap_gap *g, uint64_t flow) {
-    if (g->pieces == 0) return true;
-    struct piece p = {.kind = PIECE_LOSS,
-                      .flow = flow,
-                      .value = l,
-                      .t_ns = g->from_ns,
-                      .t2_ns = g->to_ns,
-                      .off = g->pieces,
-                      .value2 = (int64_t)g->bytes};
-    if (t->gone || !push(t, &p, NULL)) return false;
-    *g = (struct tap_gap){0};
-    return true;
+static struct piece loss_piece(enum loss l, const struct tap_gap *g, uint64_t flow) {
+    return (struct piece){.kind = PIECE_LOSS,
+                          .flow = flow,
+                          .value = l,
+                          .t_ns = g->from_ns,
+                          .t2_ns = g->to_ns,
+                          .off = g->pieces,
+                          .value2 = (int64_t)g->bytes};
+}
+
+static void told(struct tap *t, struct tap_flow *f) {
+    f->dropped = (struct tap_gap){0};
+    unlist(t, f);
 }
 
 static bool tell_flow(struct tap *t, struct tap_flow *f) {
-    bool told = tell(t, LOSS_queue_full, &f->shed, f->id);
-    told = tell(t, LOSS_pieces_dropped, &f->dropped, f->id) && told;
-    if (told) unlist(t, f);
-    return told;
+    struct piece p = loss_piece(LOSS_pieces_dropped, &f->dropped, f->id);
+    if (f->dropped.pieces && (t->gone || !push(t, &p, NULL))) return false;
+    told(t, f);
+    return true;
 }
 
 static void tell_all(struct tap *t) {
     while (t->untold && tell_flow(t, t->untold)) {
     }
-}
-
-void tap_loss(struct tap *t, enum loss l, struct tap_gap g, uint64_t flow) {
-    if (!tell(t, l, &g, flow)) add(&t->common.dropped, g.from_ns, 1, 0), list(t, &t->common);
-}
-
-static void shed(struct tap *t, struct tap_flow *f, int64_t t_ns, uint64_t bytes) {
-    add(&f->shed, t_ns, 1, bytes);
-    add(&t->total_shed, t_ns, 1, bytes);
-    list(t, f);
 }
 
 static void drop(struct tap *t, struct tap_flow *f, const struct piece *p) {
@@ -121,26 +143,44 @@ static void drop(struct tap *t, struct tap_flow *f, const struct piece *p) {
     list(t, f);
 }
 
-void tap_flow_end(struct tap *t, struct tap_flow *f) {
-    if (!tell_flow(t, f)) {
-        merge(&t->common.shed, &f->shed);
+void tap_loss(struct tap *t, enum loss l, struct tap_gap g, uint64_t flow) {
+    struct piece p = loss_piece(l, &g, flow);
+    if (l == LOSS_pieces_dropped) merge(&t->total_dropped, &g);
+    if (g.pieces && !push_or_keep(t, &p)) drop(t, NULL, &p);
+}
+
+static void leave_out(struct tap *t, struct tap_flow *f, const struct piece *p) {
+    if (t->gone)
+        add(&t->without_recorder, p->t_ns, 1, p->kind == PIECE_DATA ? p->n_bytes : 0);
+    else
+        drop(t, f, p);
+}
+
+void tap_flow_end(struct tap *t, struct tap_flow *f, struct piece close) {
+    struct piece loss = loss_piece(LOSS_pieces_dropped, &f->dropped, f->id);
+    close.flow = f->id;
+    if (f->dropped.pieces && !push_or_keep(t, &loss)) {
         merge(&t->common.dropped, &f->dropped);
-        unlist(t, f);
         list(t, &t->common);
     }
+    told(t, f);
+    if (f->known ? !push_or_keep(t, &close) : t->gone) leave_out(t, NULL, &close);
 }
 
 /* -- pieces */
 
 void tap_push_bytes(struct tap *t, struct tap_flow *f, struct piece p, const void *bytes) {
-    if (t->gone) {
-        add(&t->without_recorder, p.t_ns, 1, 0);
+    if (f) p.flow = f->id;
+    if (f && f->known && tells_an_end(&p)) {
+        if (!push_or_keep(t, &p)) leave_out(t, f, &p);
         return;
     }
-    if (f) p.flow = f->id;
-    bool pushed = push(t, &p, bytes);
-    if (!pushed) drop(t, f, &p);
-    if (f && p.kind == PIECE_OPEN) f->unopened = !pushed;
+    bool pushed = !t->gone && push(t, &p, bytes);
+    if (!pushed) leave_out(t, f, &p);
+    if (f && p.kind == PIECE_OPEN) {
+        f->unopened = !pushed;
+        f->known |= pushed;
+    }
 }
 
 void tap_push(struct tap *t, struct tap_flow *f, struct piece p) {
@@ -163,13 +203,18 @@ static bool greedy(struct tap *t, struct tap_flow *f, uint64_t n) {
 static void push_data(struct tap *t, struct tap_flow *f, struct piece p, const char *bytes) {
     size_t size = ring_size(t->ring);
     bool room = t->used + sizeof p + p.n_bytes < size - size / 16;
-    if (!room || !push(t, &p, bytes)) drop(t, f, &p);
+    if (!room || !push(t, &p, bytes)) {
+        drop(t, f, &p);
+        return;
+    }
+    f->known = true;
+    if (p.n_shed) add(&t->total_shed, p.t_ns, 1, p.n_shed);
 }
 
 /* Queues p without its bytes but for those in [from, to), which may need a piece of their own. */
 static void push_shed(struct tap *t, struct tap_flow *f, struct piece p, const char *bytes, uint64_t from,
                       uint64_t to) {
-    uint64_t n = p.n_bytes, end = p.off + n;
+    uint64_t end = p.off + p.n_bytes;
     size_t size = ring_size(t->ring);
     if (from >= to || t->used > size / 8 * 7) from = to = end;
     if (from > p.off) {
@@ -189,29 +234,29 @@ static void push_shed(struct tap *t, struct tap_flow *f, struct piece p, const c
         p.n_bytes = (uint32_t)(to - from), p.n_shed = (uint32_t)(end - to);
         push_data(t, f, p, bytes);
     }
-    shed(t, f, p.t_ns, n - (to - from));
 }
 
 void tap_data(struct tap *t, struct tap_flow *f, struct piece p, const char *bytes, uint64_t keep_from,
               uint64_t keep_to) {
+    p.flow = f->id;
     if (t->gone) {
-        add(&t->without_recorder, p.t_ns, 1, p.n_bytes);
+        leave_out(t, f, &p);
         return;
     }
-    p.flow = f->id;
     if (t->budget < (int64_t)(sizeof p + p.n_bytes)) look(t);
     if (t->congested || greedy(t, f, sizeof p + p.n_bytes)) {
         push_shed(t, f, p, bytes, keep_from, keep_to);
         return;
     }
-    if (f->shed.pieces || f->dropped.pieces) tell_flow(t, f);
+    if (f->dropped.pieces) tell_flow(t, f);
     push_data(t, f, p, bytes);
 }
 
 void tap_tick(struct tap *t) {
     if (t->gone) return;
     look(t);
-    if (!t->congested) tell_all(t);
+    tell_late(t);
+    if (!t->congested && t->n_late == 0) tell_all(t);
 }
 
 void tap_set_gone(struct tap *t, bool gone) {

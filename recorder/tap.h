@@ -1,7 +1,9 @@
 /* What the forwarder tells the recorder, and what it leaves out when the queue between them fills up.
  *
- * Never waits. Knows pieces and the ring, neither sockets nor HTTP. Everything left out is counted for its
- * flow and told as a loss as soon as there is room. */
+ * Never waits. Knows pieces and the ring, neither sockets nor HTTP. Everything left out is counted once:
+ * bytes shed from a piece that is queued are told by that piece (n_shed), pieces that are not even queued are
+ * counted for their flow and told as a loss as soon as there is room. Pieces that say how a request or a flow
+ * ended are told late rather than never. */
 #ifndef RECORDER_TAP_H
 #define RECORDER_TAP_H
 
@@ -17,11 +19,14 @@ struct tap_gap {
 /* A flow's part of the tap, embedded in whoever owns the flow. */
 struct tap_flow {
     uint64_t id;
-    struct tap_gap shed, dropped; /* not told yet */
-    bool unopened; /* its OPEN was dropped: to be told anew, as resumed, before its next bytes */
+    struct tap_gap dropped; /* not told yet */
+    bool known;             /* the recorder has been told of it: it must learn of its end */
+    bool unopened;          /* its OPEN was dropped: to be told anew, as resumed, before its next bytes */
     uint64_t epoch, in_epoch, in_last_epoch; /* bytes queued, to know its share of the ring */
     struct tap_flow *prev, *next;            /* among those with something to tell */
 };
+
+enum { TAP_LATE_MAX = 4096 };
 
 struct tap {
     struct ring *ring;
@@ -33,15 +38,18 @@ struct tap {
     uint64_t epoch, epoch_ends; /* an epoch ends when the consumer has passed this position */
     struct tap_flow common;     /* id 0: what concerns no flow, or one that is closed */
     struct tap_flow *untold;
+    struct piece late[TAP_LATE_MAX]; /* without bytes; a queue, waiting for room */
+    size_t late_first, n_late;
     struct tap_gap total_shed, total_dropped, without_recorder; /* for the summary */
 };
 
 void tap_init(struct tap *t, struct ring *ring);
 void tap_flow_begin(struct tap_flow *f, uint64_t id);
-/* Tells what is left to tell of f, or keeps it under flow 0. */
-void tap_flow_end(struct tap *t, struct tap_flow *f);
+/* Tells what is left to tell of f, then close, its last piece. What finds no room is told later; f may be
+ * freed at once. */
+void tap_flow_end(struct tap *t, struct tap_flow *f, struct piece close);
 
-/* Any piece but DATA. f may be NULL: flow 0. */
+/* Any piece but DATA and CLOSE. f may be NULL: flow 0. */
 void tap_push(struct tap *t, struct tap_flow *f, struct piece p);
 /* Likewise, followed by p.n_bytes bytes. */
 void tap_push_bytes(struct tap *t, struct tap_flow *f, struct piece p, const void *bytes);

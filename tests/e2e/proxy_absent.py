@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """An upstream that is not there: 502 for HTTP, a reset for all else, and no trouble once it is."""
-import json, os, socket, tempfile, threading, time
+import json, os, signal, socket, tempfile, threading, time
 from proxylib import LIMIT_S, Tracerec, Upstream, main, read_end, read_exactly, read_head, request, reset, response, until
 
 
@@ -142,6 +142,50 @@ def test_absent_unix_upstream_and_one_with_a_full_backlog():
                 conn.sendall(response(read_head(conn)[0]))
             for c in clients:
                 assert read_head(c)[1] == request()
+
+
+def test_a_client_that_was_gone_before_its_502_is_not_counted():
+    """The line about the upstream counted whoever was to get a 502, also when the write to it had failed."""
+    with tempfile.TemporaryDirectory() as d:
+        busy = socket.socket(socket.AF_UNIX)
+        busy.bind(d + "/up")
+        busy.listen(0)
+        fill = socket.socket(socket.AF_UNIX)
+        fill.connect(d + "/up")
+        with Tracerec(f"unix:{d}/up") as t:  # its connects are tried again each 10 ms while the backlog is full
+            stays, leaves = t.connect(), t.connect()
+            for c in (stays, leaves):
+                c.sendall(request())
+            time.sleep(0.2)
+            t.signal(signal.SIGSTOP)
+            reset(leaves)
+            busy.close()
+            os.unlink(d + "/up")
+            t.signal(signal.SIGCONT)
+            assert read_end(stays)[0].startswith(b"HTTP/1.1 502 ")
+            up = Upstream(lambda c: c.sendall(response(read_head(c)[0])), family=socket.AF_UNIX, address=d + "/up")
+            c = t.connect()
+            c.sendall(request())
+            assert read_head(c)[1] == request()
+            until(lambda: t.says("answers again"), "a line about the upstream")
+            assert t.says("1 requests got 502"), t.lines
+            up.close()
+            fill.close()
+
+
+def test_what_is_reset_is_not_counted_as_a_502():
+    port = free_port()
+    with Tracerec(f":{port}") as t:
+        c = t.connect()
+        c.sendall(b"\x16\x03\x01\x02\x00\x01\x00garbage garbage\r\n\r\n")
+        assert read_end(c) == (b"", "rst")
+        up = Upstream(lambda c: c.sendall(response(read_head(c)[0])), port=port)
+        c = t.connect()
+        c.sendall(request())
+        assert read_head(c)[1] == request()
+        until(lambda: t.says("answers again"), "a line about the upstream")
+        assert t.says("0 requests got 502"), t.lines
+    up.close()
 
 
 def test_name_that_does_not_resolve_is_said():

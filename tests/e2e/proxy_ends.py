@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """How connections end: a FIN stays a FIN, a reset stays a reset, an answer that has left arrives whole."""
-import contextlib, os, queue, random, socket, threading, time
+import contextlib, json, os, queue, random, socket, subprocess, threading, time
 from proxylib import LIMIT_S, Tracerec, Upstream, main, read_end, read_exactly, read_head, request, reset, response, until
 
 HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -289,6 +289,39 @@ def test_reset_right_after_the_connect_is_a_reset_and_no_absence():
             except (ConnectionResetError, BrokenPipeError):
                 pass
         assert not t.says("clients get 502"), t.lines
+
+
+def asked(trace, query):
+    """Rows of a query of the trace; None, and said so, when there is no traceanalyze beside tracerec."""
+    tool = os.path.join(os.path.dirname(Tracerec.path), "traceanalyze")
+    if not os.path.exists(tool):
+        print(f"skipped: no {tool}")
+        return None
+    out = subprocess.run([tool, "sql", trace, query, "--format", "ndjson"], capture_output=True, text=True, timeout=60)
+    assert out.returncode == 0, out.stderr
+    return [json.loads(line) for line in out.stdout.splitlines()]
+
+
+def test_delivery_of_a_whole_answer_is_told_although_the_upstream_resets_behind_it():
+    """It was asked for each 10 ms, and the reset ended the relay before the next time: no t_delivered."""
+    def serve(conn):
+        read_head(conn)
+        conn.sendall(response(b"x" * 100000))
+        time.sleep(0.05)  # all of it was taken and waits in the kernel for the client
+        reset(conn)
+    up = Upstream(serve)
+    with Tracerec(up.address) as t:
+        for _ in range(5):
+            c = t.connect(rcvbuf=8192)
+            c.sendall(request())
+            _, some = read_head(c)
+            time.sleep(0.15)
+            got, end = read_end(c)
+            assert (len(some + got), end) == (100000, "rst"), (len(some + got), end)
+            c.close()
+        assert t.stop() == 0
+        rows = asked(t.trace, "select count(*) n, count(t_delivered_ns) told from requests")
+        assert rows in (None, [{"n": 5, "told": 5}]), rows
 
 
 def random_end(sock, rnd):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The process: how it ends, what the death of its recorder does to traffic (nothing), what it refuses."""
 import os, re, signal, socket, stat, subprocess, tempfile, threading, time
+from proxy_ends import asked
 from proxylib import LIMIT_S, Tracerec, Upstream, main, read_end, read_exactly, read_head, request, reset, response, until
 
 
@@ -158,6 +159,59 @@ def test_stopped_recorder_does_not_slow_streams():
         finally:
             os.kill(recorder, signal.SIGCONT)
         assert t.stop() == 0
+
+
+def test_restart_says_from_when_to_when_something_may_be_missing():
+    """The span was the moment of the death: what ended right before it, and died unwritten, counted as whole."""
+    up = Upstream(lambda conn: (read_head(conn), conn.sendall(response(b"x"))))
+    with Tracerec(up.address) as t:
+        old, killed = t.recorder, time.monotonic_ns()
+        os.kill(old, signal.SIGKILL)
+        until(lambda: t.recorder and t.recorder != old, "a new recorder", 5)
+        restarted = time.monotonic_ns()
+        c = t.connect()
+        c.sendall(request())
+        assert read_end(c)[1] == "fin"
+        time.sleep(1.1)
+        assert t.stop() == 0
+        assert t.says("  LOST       1 time, recorder_restarted: the recorder process died"), t.lines
+        assert not t.says("so far"), "said once, when it died"
+        rows = asked(t.trace, "select from_ns, to_ns, count from losses where loss = 'recorder_restarted'")
+        if rows is None:
+            return
+        assert len(rows) == 1 and rows[0]["count"] == 1, rows
+        assert killed - 100_000_000 <= rows[0]["from_ns"] <= killed, (rows, killed)
+        assert killed <= rows[0]["to_ns"] <= restarted, (rows, killed, restarted)
+
+
+def test_overload_counts_each_byte_once_and_tells_every_end():
+    """Pieces first shed, then dropped, counted twice: more was lost than was forwarded. And connections whose close
+    found the queue full stayed open to the end of the recording."""
+    answer = response(b"x" * 300_000)
+
+    def serve(conn):
+        conn.sendall(answer if b"/big" in read_head(conn)[0] else response(b"x"))
+    up = Upstream(serve)
+    with Tracerec(up.address, "--queue-size", "2MB") as t:
+        def ask(target):
+            c = t.connect()
+            c.sendall(request(target=target))
+            read_end(c)
+            c.close()
+        os.kill(t.recorder, signal.SIGSTOP)
+        try:
+            for _ in range(20):
+                ask(b"/big")
+            for _ in range(1000):
+                ask(b"/small")
+        finally:
+            os.kill(t.recorder, signal.SIGCONT)
+        still_open = "select count(*) n from connections where not ended"
+        until(lambda: asked(t.trace, still_open) in (None, [{"n": 0}]), "all ends told")
+        assert t.stop() == 0
+        lost = asked(t.trace, "select sum(bytes) n from losses where loss in ('queue_full', 'pieces_dropped')")
+        assert lost is None or 3_000_000 < lost[0]["n"] < 20 * len(answer), lost
+        assert sum(bool(re.match(r"  LOST +[\d,]+ pieces \(", l)) for l in t.lines) == 2, t.lines
 
 
 def test_forwarder_killed_leaves_a_recorder_that_ends():
