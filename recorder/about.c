@@ -1,5 +1,4 @@
-/* Notes are left out of the command line: they stand beside it, and what people put there is theirs to name.
- * No other option can hold a secret. */
+/* The command line itself is not among it: its paths name people and their folders, and a trace is given away. */
 #include "recorder/about.h"
 #include "recorder/clocks.h"
 #include "recorder/http1.h"
@@ -67,19 +66,6 @@ static const char *ntp_state(struct about *a) {
     return text(a, "synchronised, error at most %ld us, estimated %ld us", t.maxerror, t.esterror);
 }
 
-static const char *command(struct about *a, int argc, char **argv) {
-    char line[8192];
-    size_t n = 0;
-    *line = 0;
-    for (int i = 0; i < argc && n < sizeof line; i++) {
-        if (strcmp(argv[i], "--note") == 0)
-            i++;
-        else if (strncmp(argv[i], "--note=", 7) != 0)
-            n += (size_t)snprintf(line + n, sizeof line - n, "%s%s", n ? " " : "", argv[i]);
-    }
-    return text(a, "%s", line);
-}
-
 static void add_machine(struct about *a, const struct opts *o) {
     char host[256] = "";
     struct utsname u;
@@ -100,14 +86,13 @@ static void add_libraries(struct about *a) {
     add(a, "http-parser", http1_library());
 }
 
-bool about_init(struct about *a, const struct opts *o, int argc, char **argv, const char *const *listens,
+bool about_init(struct about *a, const struct opts *o, const char *const *listens,
                 const char *const *upstreams) {
     *a = (struct about){.memory = malloc(MEMORY_BYTES), .size = MEMORY_BYTES};
     if (!a->memory) return false;
     add(a, "recorder", "tracerec " TRACEREC_VERSION);
     add(a, "source", "proxy");
     add_machine(a, o);
-    add(a, "command", command(a, argc, argv));
     add_libraries(a);
     add(a, "queue_bytes", text(a, "%zu", o->queue_bytes));
     for (size_t i = 0; i < o->n_pairs; i++) {

@@ -15,7 +15,7 @@ struct about {
 
 /* Collects them. listens and upstreams as they are shown, o->n_pairs of each. False: no memory. Texts are
  * borrowed from the arguments; the rest is about_fini's to free. */
-bool about_init(struct about *a, const struct opts *o, int argc, char **argv, const char *const *listens,
+bool about_init(struct about *a, const struct opts *o, const char *const *listens,
                 const char *const *upstreams);
 void about_fini(struct about *a);
 

@@ -188,7 +188,7 @@ int main(int argc, char **argv) {
     }
     if ((status = open_pairs())) return status;
     if ((status = open_trace(&trace_fd, err, sizeof err))) return status;
-    if (!about_init(&about, &opts, argc, argv, listens, upstreams))
+    if (!about_init(&about, &opts, listens, upstreams))
         return fail(FAILED, "no memory; free some");
     if (!start_recorder(trace_fd, err))
         return fail(FAILED, "the recorder cannot be started: %s; free memory or processes", strerror(errno));

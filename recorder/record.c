@@ -5,6 +5,7 @@
 
 #include "recorder/dissect.h"
 #include "recorder/key.h"
+#include "recorder/keyhash.h"
 #include "recorder/output.h"
 
 #include <errno.h>
@@ -21,7 +22,11 @@
 /* Looking at the ring is what a quiet machine pays for recording, and 64 streams that are looked at once in
  * two engine steps are still warm in the cache at the second. trw_tick closes a block at the second look, so
  * that nothing is older than twice this when it is out of the process. */
-enum { POLL_MS = 48, DRAIN_BATCH = 4096, NAMES_TRIED = 100 };
+enum { POLL_MS = 48 };
+/* When so much comes that the ring would be full in BUSY_RING_MS, the next look is soon: on processors that
+ * are all busy a wake-up can wait for tens of milliseconds; short and frequent turns are let in sooner. */
+enum { BUSY_POLL_MS = 5, BUSY_RING_MS = 1500 };
+enum { DRAIN_BATCH = 4096, NAMES_TRIED = 100 };
 #define SECOND_NS       1000000000LL
 #define REOPEN_NS       (10 * SECOND_NS)
 #define OLDEST_PIECE_NS (3600 * SECOND_NS) /* beyond, t_ns is no time */
@@ -31,8 +36,8 @@ struct recorder {
     struct trw *trw;
     struct dissect *dissect;
     uint8_t key[KEY_BYTES];
-    int fd;         /* of the trace being written, -1: none */
-    unsigned parts; /* files begun by this process */
+    int fd;    /* of the trace being written, -1: none */
+    bool busy; /* much came before the last look */
     int64_t next_open_ns, next_stats_ns;
     int64_t unrecorded_from_ns; /* since when pieces are dropped for want of a trace; 0: they are not */
     uint64_t unrecorded_pieces, unrecorded_bytes;
@@ -203,9 +208,11 @@ static void breathe(struct recorder *r, int64_t now) {
     }
 }
 
-static void sleep_on_ring(struct ring *ring) {
-    struct pollfd wait = {.fd = ring_wake_fd(ring), .events = POLLIN};
-    if (poll(&wait, 1, POLL_MS) <= 0) return;
+static void sleep_on_ring(struct recorder *r, size_t came) {
+    struct pollfd wait = {.fd = ring_wake_fd(r->c->ring), .events = POLLIN};
+    int slept_ms = r->busy ? BUSY_POLL_MS : POLL_MS;
+    r->busy = came / (size_t)slept_ms > ring_size(r->c->ring) / BUSY_RING_MS;
+    if (poll(&wait, 1, r->busy ? BUSY_POLL_MS : POLL_MS) <= 0) return;
     uint64_t wakes;
     (void)!read(wait.fd, &wakes, sizeof wakes);
 }
@@ -228,19 +235,24 @@ static void ignore_signals(void) {
 int record_run(const struct record_config *c) {
     struct recorder r = {.c = c, .fd = c->trace_fd};
     ignore_signals();
+    char warm[KEYHASH_CHARS];
     key_load(r.key);
+    keyhash(r.key, "", "", 0,
+            warm); /* the library reads its files at first use: now, and not before a burst */
     const char *path = c->shared->trace_path[c->shared->trw.part & 1];
     if (*path) r.fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     bool last = false;
     breathe(&r, now_ns()); /* begins the trace: nothing may be taken before */
-    for (;;) {
+    for (size_t came = 0;;) {
+        came += ring_used(c->ring);
         bool some = drain(&r);
         breathe(&r, now_ns()); /* after the drain, so that a block takes what came since the last look */
         if (some) continue;
         if (last) break;
         /* Look once more after seeing the end: the last pieces may have come between the two looks. */
         last = ring_closed(c->ring) || getppid() != c->shared->forwarder_pid;
-        if (!last) sleep_on_ring(c->ring);
+        if (!last) sleep_on_ring(&r, came);
+        came = 0;
     }
     return finish(&r);
 }
