@@ -82,13 +82,14 @@ static int load_all(struct loader *l) {
     /* Overwriting what is deleted costs a fifth of all writing; nothing here was ever to be kept from anyone.
      */
     int rc = db_exec(l->db, "PRAGMA secure_delete = OFF; BEGIN");
+    bool again = db_number(l->db, "SELECT EXISTS (SELECT 1 FROM request_facts)", 1) != 0;
     l->store = rc == SQLITE_OK ? store_open(l->db) : NULL;
     if (!l->store) return SQLITE_NOMEM;
     if (l->o->rows) store_make_rows(l->store);
     for (size_t i = 0; i < l->n && !store_failed(l->store) && !l->no_memory;) i = load_recording(l, i);
     rc = store_close(l->store);
     if (l->no_memory) rc = SQLITE_NOMEM;
-    if (rc == SQLITE_OK) rc = load_derive(l->db);
+    if (rc == SQLITE_OK) rc = load_derive(l->db, again);
     if (rc == SQLITE_OK) rc = db_exec(l->db, "COMMIT");
     return rc;
 }

@@ -18,7 +18,8 @@ struct load_options {
  * was damaged and the database covers what could be read. */
 int load_traces(sqlite3 *db, const struct inputs *in, const struct load_options *o, bool *damaged);
 
-/* What needs the whole table (schema/sql/030 to 032), as load_traces runs it at its end. An SQLite code. */
-int load_derive(sqlite3 *db);
+/* What needs the whole table (schema/sql/029 to 032), as load_traces runs it at its end. again: there were
+ * requests before this load. An SQLite code. */
+int load_derive(sqlite3 *db, bool again);
 
 #endif

@@ -121,8 +121,9 @@ static bool may_start(sqlite3 *db) {
     return db_number(db, sql, 1) != 0;
 }
 
-int load_derive(sqlite3 *db) {
+int load_derive(sqlite3 *db, bool again) {
     int rc = put_loss_texts(db);
+    if (rc == SQLITE_OK && again) rc = db_exec(db, sql_forget);
     if (rc == SQLITE_OK) rc = db_exec(db, sql_generations);
     if (rc == SQLITE_OK) rc = count_flights(db);
     if (rc == SQLITE_OK && may_start(db)) rc = db_exec(db, sql_starts);

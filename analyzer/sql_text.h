@@ -4,6 +4,7 @@
 
 extern const char sql_tables[]; /* 010: the tables, with lines FACTS R and FACTS C for the loader to fill */
 extern const char sql_request_metrics[]; /* 020: the view requests, with the definitions of its metrics */
+extern const char sql_forget[];          /* 029: run before 030 where rows were there before */
 extern const char sql_generations[];     /* 030: run after loading */
 extern const char sql_starts[];          /* 031: run where something tells of a start */
 extern const char sql_findings[];        /* 032: run after these */

@@ -1,9 +1,5 @@
--- What needs the whole table, first part: run after loading, in the loader's transaction; after load --append for all of
--- it again. The loader then counts d_flight, runs 031 where anything tells of a start, and 032.
-DELETE FROM request_blobs WHERE NOT EXISTS (SELECT 1 FROM request_facts f WHERE f.id = request_blobs.id);
-DELETE FROM losses WHERE loss IN ('partial_request', 'token_mismatch', 'client_clock_skew');
-UPDATE request_facts SET losses = NULL, start_class = NULL, zeros_left_out = NULL, concurrent = NULL
-WHERE COALESCE(losses, start_class, zeros_left_out, concurrent) IS NOT NULL;
+-- What needs the whole table, first part: run after loading, in the loader's transaction, and after load --append for all
+-- of it again, behind 029. The loader then counts d_flight, runs 031 where anything tells of a start, and 032.
 
 -- d_gen holds the generations with what the steps below ask for: a arrival, f first token else end, e end.
 -- A row of request_facts has so many columns that writing one takes long: what is found about a request is gathered here

@@ -90,7 +90,7 @@ void kit_done(struct kit *k) {
     recording_end(&k->r);
     assert_false(k->r.no_memory);
     assert_int_equal(store_close(k->store), SQLITE_OK);
-    int rc = load_derive(k->db);
+    int rc = load_derive(k->db, true);
     if (rc != SQLITE_OK) print_error("derive: %s\n", sqlite3_errmsg(k->db));
     assert_int_equal(rc, SQLITE_OK);
     assert_int_equal(vtab_arrivals(k->db), SQLITE_OK);
