@@ -17,10 +17,10 @@ struct ring {
     _Atomic uint32_t closed;
     _Alignas(64) _Atomic uint64_t head;
     uint64_t known_tail; /* the producer's last look at tail: saves a shared cache line for each push */
-    _Atomic uint64_t high_water;
-    bool woken; /* the consumer was woken since the ring was last below a quarter */
+    bool woken;          /* the consumer was woken since the ring was last below a quarter */
     _Alignas(64) _Atomic uint64_t tail;
-    uint64_t peeked; /* bytes to skip at ring_pop: padding and the piece */
+    uint64_t peeked;             /* bytes to skip at ring_pop: padding and the piece */
+    _Atomic uint64_t high_water; /* kept on this side, which sees the true length at each look */
     _Alignas(64) unsigned char data[];
 };
 
@@ -52,7 +52,6 @@ static void wake(struct ring *r, uint64_t head) {
         r->known_tail = atomic_load_explicit(&r->tail, memory_order_acquire);
         used = head - r->known_tail;
     }
-    if (used > r->high_water) r->high_water = used;
     if (used * 4 < r->size) {
         r->woken = false;
     } else if (!r->woken) {
@@ -92,7 +91,9 @@ int ring_wake_fd(const struct ring *r) {
 
 const struct piece *ring_peek(struct ring *r) {
     uint64_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);
-    if (tail == atomic_load_explicit(&r->head, memory_order_acquire)) return NULL;
+    uint64_t used = atomic_load_explicit(&r->head, memory_order_acquire) - tail;
+    if (used == 0) return NULL;
+    if (used > r->high_water) r->high_water = used;
     size_t at = tail & (r->size - 1), to_end = r->size - at, skip = 0;
     const struct piece *p = (const struct piece *)(r->data + at);
     if (to_end < sizeof *p || p->kind == PIECE_PAD) {

@@ -37,7 +37,7 @@ bool ring_closed(const struct ring *r); /* closed by the producer; peek once mor
 /* -- either */
 size_t ring_used(const struct ring *r);
 size_t ring_size(const struct ring *r);
-size_t ring_high_water(const struct ring *r); /* most bytes ever waiting */
+size_t ring_high_water(const struct ring *r); /* most bytes ever waiting at a look of the consumer */
 
 static inline const void *piece_bytes(const struct piece *p) {
     return p + 1;

@@ -60,7 +60,7 @@ SELECT
   --   formula  t_arrive - t_intended
   --   unit     ms
   --   absent   without a replay's schedule or a header X-Request-Start or X-Queue-Start; on a clock fault
-  --   short    meant to send -> 1st byte in
+  --   short    due -> 1st byte in
   CAST(t_arrive_ns - t_intended_ns AS BIGINT) AS client_queue_ns,
 
   -- METRIC ttft_queued
@@ -71,7 +71,7 @@ SELECT
   --   unit     ms
   --   absent   needs a schedule or a header; not streamed, no token, buffered
   --   peers    mlperf's TTFT starts here; most load generators leave the wait at their own gate out
-  --   short    meant to send -> 1st token
+  --   short    due -> 1st token
   CAST(CASE WHEN buffered = 0 THEN t_first_token_ns - t_intended_ns END AS BIGINT) AS ttft_queued_ns,
 
   -- METRIC ttft_client
@@ -136,7 +136,7 @@ SELECT
   --   formula  t_end - t_intended
   --   unit     ms
   --   absent   needs a schedule or a header; no end seen
-  --   short    meant to send -> end
+  --   short    due -> end
   CAST(done_ns - t_intended_ns AS BIGINT) AS e2e_queued_ns,
 
   -- METRIC e2e_client
