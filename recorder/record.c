@@ -237,8 +237,7 @@ int record_run(const struct record_config *c) {
     ignore_signals();
     char warm[KEYHASH_CHARS];
     key_load(r.key);
-    keyhash(r.key, "", "", 0,
-            warm); /* the library reads its files at first use: now, and not before a burst */
+    keyhash(r.key, "", "", 0, warm); /* the library reads its files at first use: now, not in a burst */
     const char *path = c->shared->trace_path[c->shared->trw.part & 1];
     if (*path) r.fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     bool last = false;

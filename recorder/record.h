@@ -10,8 +10,8 @@ struct record_config {
     struct shared *shared;
     int trace_fd; /* open file, or -1: open trace_path when it becomes possible (loss not_recording) */
     const char *trace_path;
-    const char *trace_dir;   /* when -o names a folder: next parts are made in it; else NULL and they are
-                                trace_path.N */
+    const char
+        *trace_dir; /* when -o names a folder: next parts are made in it; else NULL: beside it, numbered */
     const char *const *head; /* pairs for the trace's head, NULL-terminated */
     const char *const *upstreams, *const *listens;
     size_t n_pairs;
