@@ -11,11 +11,19 @@ shift $(($# < 2 ? $# : 2))
 cmake -S "$top" -B "$build" -DCMAKE_C_COMPILER=clang -DFUZZ=ON -DSAN=address,undefined >/dev/null
 cmake --build "$build" -j"$(nproc)" >/dev/null
 cd "$build"
+
+mkdir -p seeds/fuzz_trr
+for text in "$top"/tests/diff/*.trace.txt; do
+    rm -f "$(basename "$text" .txt)"
+    bin/mktrace "$(basename "$text" .txt)" <"$text"
+done
+"$top"/tests/fuzz/trace_seeds.py seeds/fuzz_trr "$top"/samples/real/sample.trc ./*.trace >/dev/null
+
 [ $# -gt 0 ] || set -- $(cd bin && ls -d fuzz_*)
 
 run() {
     mkdir -p "corpus/$1" "found/$1" "seeds/$1"
-    cp -n "$2"/tests/wire/* "seeds/$1/" 2>/dev/null || true
+    [ "$1" = fuzz_trr ] || cp "$2"/tests/wire/* "seeds/$1/"
     bin/"$1" -max_total_time="$3" -artifact_prefix="found/$1/" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
         "corpus/$1" "seeds/$1" >"$1.log" 2>&1 && verdict=clean || verdict=FOUND
     echo "$1: $verdict, $(grep -oE 'number_of_executed_units: [0-9]+' "$1.log" | grep -oE '[0-9]+') runs, $(grep -oE 'cov: [0-9]+' "$1.log" | tail -1)"
