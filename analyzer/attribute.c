@@ -77,7 +77,7 @@ struct scan {
     uint64_t stops;          /* choices that finished for another reason than length, without text */
     uint64_t ids, contracts; /* events that say token ids, that are one token by contract */
     bool ids_missing, logprobs_missing, contract_missing;
-    bool reasoning;
+    bool reasoning, summary; /* summary: reasoning text that the API says is one (Anthropic) */
     int64_t t_summary_ns;
 };
 
@@ -88,6 +88,7 @@ static inline void scan_text(struct scan *s, struct attribute_choice *c, const s
     s->logprobs_missing |= e->logprobs == ATTRIBUTE_NO_COUNT;
     s->contract_missing |= !(e->what & TOK_CONTRACT);
     s->reasoning |= (e->what & TOK_REASONING) != 0;
+    s->summary |= (e->what & TOK_SUMMARY) != 0;
     c->texts++;
     if (e->running == ATTRIBUTE_NO_RUNNING)
         c->running_missing = true;
@@ -297,7 +298,8 @@ static const char *why_no_gaps(const struct attribute_facts *f, const struct sca
     if (out->n_arrivals == 0) return "no_arrivals";
     if (out->buffered) return "buffered";
     bool summary = s->t_summary_ns != ATTRIBUTE_NONE || f->t_first_summary_ns != ATTRIBUTE_NONE;
-    return summary && !s->reasoning && f->reasoning_tokens == ATTRIBUTE_NONE ? "summary_only" : NULL;
+    bool only = s->summary || (summary && !s->reasoning);
+    return only && f->reasoning_tokens == ATTRIBUTE_NONE ? "summary_only" : NULL;
 }
 
 /* Where totals and exact counts differ. A stop token is no disagreement: log probabilities show visible

@@ -48,7 +48,8 @@ enum {
     TOK_REFUSAL = 4,    /* refusal text */
     TOK_TOOL = 8,       /* tool-call data, the name included */
     TOK_AUDIO = 16,     /* audio data */
-    TOK_SUMMARY = 32,   /* a summary of reasoning: sets the first token's time, bears no token */
+    TOK_SUMMARY = 32,   /* a summary of reasoning: sets the first token's time, bears no token. Beside
+                           TOK_REASONING: its text has a share of the total, but gaps are not known */
     TOK_FINISH = 64,    /* a finish reason */
     TOK_STOP = 128,     /* that reason is another one than length */
     TOK_CONTRACT = 256, /* one token by the API's contract (TGI) */

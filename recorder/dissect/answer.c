@@ -114,7 +114,9 @@ void answer_tool(struct answer *a, int64_t choice, int64_t index, const char *ar
 void answer_event(struct answer *a, struct tok_event *e) {
     a->plain_event = *e;
     if (!a->streamed) return;
-    if (!(e->what & (ANY_TEXT | TOK_FINISH)) && e->running < 0 && e->ids <= 0 && e->logprobs <= 0) return;
+    if (!(e->what & (ANY_TEXT | TOK_FINISH | TOK_CONTRACT)) && e->running < 0 && e->ids <= 0 &&
+        e->logprobs <= 0)
+        return;
     e->request = a->id, e->t_ns = a->t_ns, e->read = a->read, e->wire_bytes = a->wire_bytes;
     trw_event(a->trw, e);
     if (!(e->what & TOK_TEXT)) return;
@@ -184,7 +186,7 @@ static void tell_finishes(struct answer *a) {
 }
 
 static void tell_tools(struct answer *a) {
-    bool valid = true, known = a->ended || a->done;
+    bool valid = true, known = a->ended || a->done || a->typed_end;
     if (a->n_tools == 0) return;
     answer_int(a, F_tool_calls, (int64_t)a->n_tools);
     for (size_t i = 0; i < a->n_tools; i++) {
@@ -217,6 +219,7 @@ void answer_end(struct answer *a) {
         answer_int(a, F_reasoning_bytes, (int64_t)a->reasoning_bytes);
     }
     if (a->done) answer_int(a, F_done_marker, 1);
+    if (a->typed_end) answer_int(a, F_typed_end, 1);
     if (a->stream_error && a->status < 300) answer_int(a, F_stream_error, 1);
     if (a->repairs > 0) {
         answer_int(a, F_json_repairs, (int64_t)a->repairs);

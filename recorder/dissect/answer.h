@@ -25,7 +25,8 @@ struct choice {
     int64_t index;
     char finish[48];
     bool finished;
-    int64_t echo_left; /* bytes of the echoed prompt still to come; -1: it lasts until its first event */
+    int64_t echo_left;  /* bytes of the echoed prompt still to come; -1: it lasts until its first event */
+    uint64_t text_seen; /* bytes of a text that is told again from its beginning with each event */
 };
 
 struct tool_call {
@@ -55,6 +56,7 @@ struct answer {
     int64_t t_ns;
     uint64_t read;
     uint32_t wire_bytes;
+    const char *event_name; /* "" without one and in a whole body; borrowed */
 
     /* facts of which the last value counts; told when the response ends */
     int64_t latest[N_FACTS];
@@ -65,7 +67,8 @@ struct answer {
     struct tool_call *tools;
     size_t n_choices, n_tools;
     uint64_t events, bearing, bad_events, repairs, text_bytes, reasoning_bytes, stop_finishes;
-    bool done, ended, stream_error; /* the API's end sign; that or a finish reason */
+    bool done, typed_end;     /* [DONE]; the API's own last event or field */
+    bool ended, stream_error; /* a finish reason was seen */
 
     struct templates templates;
     const char *plain_path;       /* set while an event is read: it is plain but for the text at this path */

@@ -65,6 +65,7 @@ void answer_take_request(struct answer *a, const char *method, const char *path,
 
 /* The body's shape wins over the request's path. */
 static void recognise(struct answer *a, const struct json *root) {
+    if (json_is_array(root)) root = json_first(root); /* several answers in one body are alike */
     if (a->recognised || !a->may_generate || !json_is_object(root)) return;
     const struct dialect *d = dialect_of_response(root);
     if (!d) return;
@@ -118,15 +119,11 @@ static bool from_template(struct answer *a, const struct event *e) {
 
 /* Remembers an event that is plain but for its text, and numbers that change with each event. */
 static void learn(struct answer *a, const struct event *e) {
-    struct hole_path holes[] = {
-        {a->plain_path, HOLE_TEXT},
-        {"usage.completion_tokens", HOLE_RUNNING},
-        {"usage.total_tokens", HOLE_NUMBER},
-        {"choices.0.token_ids", HOLE_IDS},
-        {"created", HOLE_NUMBER},
-        {"obfuscation", HOLE_PADDING},
-    };
-    template_learn(&a->templates, e->data, e->n_data, holes, sizeof holes / sizeof *holes, &a->plain_event);
+    struct hole_path holes[TEMPLATE_HOLES] = {{a->plain_path, HOLE_TEXT}};
+    const struct dialect *d = a->dialect;
+    size_t n = d->n_holes < TEMPLATE_HOLES ? d->n_holes : TEMPLATE_HOLES - 1;
+    if (n > 0) memcpy(holes + 1, d->holes, n * sizeof *holes);
+    template_learn(&a->templates, e->data, e->n_data, holes, n + 1, &a->plain_event);
 }
 
 static void unread(struct answer *a, const struct event *e) {
@@ -138,6 +135,7 @@ static void parsed(struct answer *a, const struct event *e) {
     struct json_doc d = json_open(e->data, e->n_data);
     note(a, &d);
     a->plain_path = NULL;
+    a->event_name = e->name;
     if (d.verdict == JSON_OK) {
         recognise(a, d.root);
         errors(a, d.root, e->name);
@@ -171,6 +169,7 @@ void answer_take_body(struct answer *a, const char *p, size_t n, bool whole) {
     struct json_doc d = {.verdict = JSON_BAD};
     if (whole) d = json_open(p, n);
     note(a, &d);
+    a->event_name = "";
     if (d.verdict == JSON_OK) {
         recognise(a, d.root);
         errors(a, d.root, "");

@@ -15,11 +15,26 @@ struct dialect {
     /* A response's event or body is, by its shape. */
     bool (*answered)(const struct json *root);
     void (*request)(struct answer *a, const struct json *body);
-    void (*chunk)(struct answer *a, const struct json *root); /* an event of a stream */
-    void (*body)(struct answer *a, const struct json *root);  /* a whole response */
+    void (*chunk)(struct answer *a,
+                  const struct json *root); /* an event of a stream; its name: a->event_name */
+    void (*body)(struct answer *a, const struct json *root); /* a whole response */
+    /* Where numbers and texts stand that change with each event and say nothing else, beside a->plain_path.
+     */
+    const struct hole_path *holes;
+    size_t n_holes;
+    bool ends_with_body; /* its streams have no end sign: their whole body is the end */
 };
 
-extern const struct dialect dialect_openai_chat, dialect_openai_completions, dialect_other;
+/* The dialects, most specific first. */
+/* clang-format off */
+#define DIALECTS(X) \
+    X(openai_chat) \
+    X(openai_completions)
+/* clang-format on */
+#define DIALECT(id) extern const struct dialect dialect_##id;
+DIALECTS(DIALECT)
+#undef DIALECT
+extern const struct dialect dialect_other; /* of what none of them knows */
 
 /* The dialect of a request; never NULL. */
 const struct dialect *dialect_of_request(const char *method, const char *path, const struct json *body);

@@ -1,10 +1,12 @@
-/* The table of dialects, most specific first. The body's shape is asked before the path, since paths differ
+/* Which dialect a message is in. The body's shape is asked before the path, since paths differ
  * between hosts and gateways and shapes do not. */
 #include "recorder/dissect/dialect.h"
 
 #include <string.h>
 
-static const struct dialect *const dialects[] = {&dialect_openai_chat, &dialect_openai_completions};
+#define DIALECT(id) &dialect_##id,
+static const struct dialect *const dialects[] = {DIALECTS(DIALECT)};
+#undef DIALECT
 enum { N_DIALECTS = sizeof dialects / sizeof *dialects };
 
 bool dialect_path_ends(const char *path, const char *suffix) {

@@ -196,7 +196,7 @@ static void count(struct exchange *x, const struct exchange_end *end) {
         c->other++;
         return;
     }
-    bool sign = a->ended || a->done || (end->whole && !a->streamed);
+    bool sign = a->ended || a->done || a->typed_end || (end->whole && !a->streamed);
     if (sign && a->status >= 200 && a->status < 300 && !a->stream_error)
         c->ok++;
     else if (!x->lost && strcmp(end->by, "lost") != 0 && strcmp(end->by, "stop") != 0 &&
@@ -235,6 +235,7 @@ void exchange_over(struct exchange *x, const struct exchange_end *end) {
     if (end->t_ns) x->a.t_ns = end->t_ns;
     if (x->down_head && !x->tunnel) {
         end_body(x, end);
+        if (end->whole && x->a.streamed && x->a.dialect->ends_with_body) x->a.typed_end = true;
         answer_int(&x->a, F_streamed, x->a.streamed);
         if (!x->lost) answer_int(&x->a, F_body_whole, end->whole);
     }

@@ -183,6 +183,9 @@ int json_count(const struct json *v) {
     return is(raw(v), cJSON_Array) ? cJSON_GetArraySize(raw(v)) : -1;
 }
 
+const char *json_key(const struct json *member) {
+    return member ? raw(member)->string : NULL;
+}
 const struct json *json_first(const struct json *v) {
     const cJSON *c = raw(v);
     return is(c, cJSON_Array) || is(c, cJSON_Object) ? wrap(c->child) : NULL;

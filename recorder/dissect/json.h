@@ -41,6 +41,8 @@ size_t json_text_bytes(const struct json *v);
 /* A whole number; false when it is none. */
 bool json_int(const struct json *v, int64_t *out);
 bool json_real(const struct json *v, double *out);
+/* The key of an object's member, NULL of anything else. */
+const char *json_key(const struct json *member);
 /* Elements of an array, -1 when it is none. */
 int json_count(const struct json *v);
 /* First and next element of an array or member of an object; NULL at the end. */

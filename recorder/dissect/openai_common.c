@@ -3,6 +3,14 @@
 
 #include <string.h>
 
+const struct hole_path openai_holes[OPENAI_HOLES] = {
+    {"usage.completion_tokens", HOLE_RUNNING},
+    {"usage.total_tokens", HOLE_NUMBER},
+    {"choices.0.token_ids", HOLE_IDS},
+    {"created", HOLE_NUMBER},
+    {"obfuscation", HOLE_PADDING},
+};
+
 size_t openai_content_bytes(const struct json *content, int64_t *n_media) {
     if (json_text(content)) return json_text_bytes(content);
     size_t bytes = 0;

@@ -8,6 +8,10 @@
  * said in a->plain_path. */
 typedef void openai_texts(struct answer *a, const struct json *choice, struct tok_event *e);
 
+/* What changes with each event beside its text. */
+enum { OPENAI_HOLES = 5 };
+extern const struct hole_path openai_holes[OPENAI_HOLES];
+
 /* Reads an event or a whole body: ids, usage and timings, then each choice with texts(). */
 void openai_read(struct answer *a, const struct json *root, openai_texts *texts);
 /* Usage, timings, metrics and their kin, wherever they stand in root. The running count of output tokens that

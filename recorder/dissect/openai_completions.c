@@ -34,4 +34,6 @@ const struct dialect dialect_openai_completions = {
     .request = openai_request,
     .chunk = read_root,
     .body = read_root,
+    .holes = openai_holes,
+    .n_holes = OPENAI_HOLES,
 };

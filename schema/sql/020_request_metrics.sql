@@ -370,9 +370,8 @@ FROM (
     FROM (
       SELECT *,
         -- the API's end sign: a finish reason, [DONE] or a typed end, or the whole body of an answer that has no sign of its own
-        (finish_reason IS NOT NULL OR COALESCE(done_marker, 0) = 1
-          OR COALESCE(body_whole, 0) = 1 AND (COALESCE(streamed, 0) = 0 OR api IN ('other', 'gemini-generate', 'triton-generate'))
-        ) AS end_sign,
+        (finish_reason IS NOT NULL OR COALESCE(done_marker, 0) = 1 OR COALESCE(typed_end, 0) = 1
+          OR COALESCE(body_whole, 0) = 1 AND (COALESCE(streamed, 0) = 0 OR api = 'other')) AS end_sign,
         (COALESCE(prediction, 0) = 0 AND accepted_prediction_tokens IS NOT NULL AND (COALESCE(matched_stop_seen, 0) = 1
           OR spec_steps IS NOT NULL OR spec_histogram IS NOT NULL OR reported_accept_length IS NOT NULL)) AS sglang_speculation
       FROM request_facts WHERE COALESCE(partial, 0) = 0) AS signs) AS ends) AS facts;

@@ -30,7 +30,7 @@ WHERE EXISTS (SELECT 1 FROM d_episode);
 -- cold: the engine tells of a load, or it arrived before the first token after a start.
 CREATE TEMP TABLE d_load AS
 SELECT recording AS rec, model AS mod, MIN(reported_load_ns) AS least, COUNT(*) AS n FROM d_gen WHERE reported_load_ns IS NOT NULL GROUP BY 1, 2;
-UPDATE d_gen SET class = 'cold' WHERE finish_reason = 'load' OR api LIKE 'lmstudio%' AND reported_load_ns > 0
+UPDATE d_gen SET class = 'cold' WHERE finish_reason = 'load' OR status < 300 AND loading = 1
   OR reported_load_ns >= 100000000 AND EXISTS (SELECT 1 FROM d_load WHERE rec = recording AND mod IS model
     AND CASE WHEN n = 1 THEN reported_load_ns >= 1000000000 ELSE reported_load_ns >= 5 * least END);
 UPDATE d_gen SET class = 'cold' WHERE outcome NOT IN ('upstream_refused') AND EXISTS (SELECT 1 FROM d_episode p

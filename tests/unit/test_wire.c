@@ -1,10 +1,10 @@
-/* Every sample of the OpenAI family, held against what expected.json says of it; then read byte by byte, cut
+/* Every sample of an engine's answer, held against what expected.json says of it; then read byte by byte, cut
  * at every offset, with CRLF line ends and gzip-coded: the facts must not change. */
 #include "tests/unit/fake_drive.h"
 #include "tests/unit/fake_trw.h"
 
+#include "recorder/dissect/body.h"
 #include "recorder/dissect/json.h"
-#include "recorder/dissect/sse.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -16,19 +16,45 @@
 
 #include <cmocka.h>
 
-/* The APIs of these samples have no dialect yet; a sample of another API must be named here or read right. */
-static const char *const not_yet[] = {
-    "anthropic-messages", "bedrock-converse", "gemini-generate", "llamacpp-completion",
-    "lmdeploy-generate",  "lmstudio-chat",    "ollama-chat",     "ollama-generate",
-    "openai-responses",   "sglang-generate",  "tgi-generate",    "triton-generate",
+/* What each API is asked with. */
+static const struct ask {
+    const char *api, *path, *body;
+    bool not_yet; /* it has no dialect */
+} asks[] = {
+    {"openai-chat", "/v1/chat/completions?key=secret",
+     "{\"model\":\"asked\",\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}", false},
+    {"openai-completions", "/v1/completions", "{\"model\":\"asked\",\"stream\":true,\"prompt\":\"hi\"}",
+     false},
+    {"anthropic-messages", "/v1/messages",
+     "{\"model\":\"asked\",\"stream\":true,\"max_tokens\":64,\"messages\":[{\"role\":\"user\",\"content\":"
+     "\"hi\"}]}",
+     true},
+    {"openai-responses", "/v1/responses", "{\"model\":\"asked\",\"stream\":true,\"input\":\"hi\"}", true},
+    {"lmstudio-chat", "/api/v1/chat", "{\"model\":\"asked\",\"stream\":true,\"input\":\"hi\"}", true},
+    {"gemini-generate", "/v1beta/models/lumen-3-flash:streamGenerateContent?alt=sse&key=secret",
+     "{\"contents\":[{\"role\":\"user\",\"parts\":[{\"text\":\"hi\"}]}]}", true},
+    {"bedrock-converse", "/model/petrel-1/converse-stream",
+     "{\"messages\":[{\"role\":\"user\",\"content\":[{\"text\":\"hi\"}]}]}", true},
+    {"sglang-generate", "/generate",
+     "{\"text\":\"hi\",\"stream\":true,\"sampling_params\":{\"max_new_tokens\":8}}", true},
+    {"lmdeploy-generate", "/generate", "{\"prompt\":\"hi\",\"stream\":true,\"max_tokens\":8}", true},
+    {"tgi-generate", "/generate_stream", "{\"inputs\":\"hi\",\"parameters\":{\"max_new_tokens\":8}}", true},
+    {"triton-generate", "/v2/models/ensemble/generate_stream", "{\"text_input\":\"hi\",\"max_tokens\":8}",
+     true},
+    {"ollama-chat", "/api/chat",
+     "{\"model\":\"asked\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}", true},
+    {"ollama-generate", "/api/generate", "{\"model\":\"asked\",\"prompt\":\"hi\"}", true},
+    {"llamacpp-completion", "/completion", "{\"prompt\":\"hi\",\"n_predict\":64,\"stream\":true}", true},
 };
 
 struct sample {
     char name[128];
     const struct json *expected;
+    const struct ask *ask;
     char *body;
     size_t n_body;
-    bool sse, gzip;
+    const char *type;       /* Content-Type */
+    bool sse, events, gzip; /* events: a framing of events, of which sse is one */
     unsigned status;
 };
 
@@ -43,10 +69,11 @@ static int64_t num(const struct json *o, const char *key, int64_t absent) {
     return absent;
 }
 
-static bool is_ours(const struct json *e) {
-    for (size_t i = 0; i < sizeof not_yet / sizeof *not_yet; i++)
-        if (strcmp(str(e, "api"), not_yet[i]) == 0) return false;
-    return true;
+static const struct ask *ask_of(const struct json *e) {
+    for (size_t i = 0; i < sizeof asks / sizeof *asks; i++)
+        if (strcmp(str(e, "api"), asks[i].api) == 0) return &asks[i];
+    fail_msg("%s: no request for the api %s", str(e, "file"), str(e, "api"));
+    return NULL;
 }
 
 /* -- the response on the wire: chunked, one chunk to a cut of the body */
@@ -67,19 +94,20 @@ static void end_read(struct wire *w) {
     w->ends[w->n_ends++] = w->n;
 }
 
-static void head(struct wire *w, const struct sample *s) {
+static void head_line(struct wire *w, const char *name, const char *value) {
     char text[512];
-    int n =
-        snprintf(text, sizeof text, "HTTP/1.1 %u X\r\nContent-Type: %s\r\n%sTransfer-Encoding: chunked\r\n",
-                 s->status, s->sse ? "text/event-stream; charset=utf-8" : "application/json",
-                 s->gzip ? "Content-Encoding: gzip\r\n" : "");
-    add(w, text, (size_t)n);
+    add(w, text, (size_t)snprintf(text, sizeof text, "%s: %s\r\n", name, value));
+}
+
+static void head(struct wire *w, const struct sample *s) {
+    char text[64];
+    add(w, text, (size_t)snprintf(text, sizeof text, "HTTP/1.1 %u X\r\n", s->status));
+    head_line(w, "Content-Type", s->type);
+    if (s->gzip) head_line(w, "Content-Encoding", "gzip");
+    head_line(w, "Transfer-Encoding", "chunked");
     const struct json *headers = json_get(s->expected, "response_headers");
-    const struct json *ms = json_get(headers, "openai-processing-ms");
-    if (json_text(ms)) {
-        n = snprintf(text, sizeof text, "openai-processing-ms: %s\r\n", json_text(ms));
-        add(w, text, (size_t)n);
-    }
+    for (const struct json *h = json_first(headers); h; h = json_next(h))
+        head_line(w, json_key(h), json_text(h));
     add(w, "\r\n", 2);
     end_read(w);
 }
@@ -104,11 +132,14 @@ static void on_event(void *ctx, const struct event *e) {
 static struct ends event_ends(const struct sample *s) {
     struct ends x = {.n = 0};
     struct pool pool = {.limit = 1 << 20};
-    struct sse sse = {0};
-    if (s->sse)
-        for (x.now = 1; x.now <= s->n_body; x.now++)
-            sse_feed(&sse, &pool, s->body + x.now - 1, 1, on_event, &x);
-    sse_free(&sse, &pool);
+    struct body b;
+    body_begin(&b,
+               s->sse                      ? BODY_SSE
+               : strstr(s->type, "ndjson") ? BODY_NDJSON
+                                           : BODY_COUNTED,
+               "", &pool, on_event, &x);
+    for (x.now = 1; s->events && x.now <= s->n_body; x.now++) body_feed(&b, s->body + x.now - 1, 1);
+    body_free(&b);
     return x;
 }
 
@@ -154,13 +185,9 @@ static void free_wire(struct wire *w) {
 
 /* -- running */
 static void begin(struct drive *v, const struct sample *s) {
-    bool chat = strcmp(str(s->expected, "api"), "openai-chat") == 0;
     drive_start(v);
     v->now_ns = 2000;
-    drive_post(
-        v, chat ? "/v1/chat/completions?key=secret" : "/v1/completions", "",
-        chat ? "{\"model\":\"asked\",\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}"
-             : "{\"model\":\"asked\",\"stream\":true,\"prompt\":\"hi\"}");
+    drive_post(v, s->ask->path, "", s->ask->body);
     v->now_ns = 10000;
 }
 
@@ -208,6 +235,7 @@ static void hold_fact(const struct sample *s, const char *key, enum fact f) {
 static int64_t tokens(const struct tok_event *e, const char *source, int64_t *before) {
     if (strcmp(source, "token_ids") == 0) return e->ids > 0 ? e->ids : 0;
     if (strcmp(source, "logprobs") == 0) return e->logprobs > 0 ? e->logprobs : 0;
+    if (strcmp(source, "one_per_event") == 0) return (e->what & TOK_CONTRACT) != 0;
     if (strstr(source, "_cumulative")) {
         int64_t rise = e->running > *before ? e->running - *before : 0;
         *before += rise;
@@ -284,7 +312,9 @@ static void hold_sample(const struct sample *s) {
     hold_fact(s, "output_tokens", F_output_tokens_told);
     if (!json_is_null(json_get(s->expected, "reasoning_tokens")))
         hold_fact(s, "reasoning_tokens", F_reasoning_tokens);
-    if (s->sse) {
+    if (!json_is_null(json_get(s->expected, "cache_write_tokens")))
+        hold_fact(s, "cache_write_tokens", F_cache_write_tokens);
+    if (s->events) {
         hold_fact(s, "n_events", F_events);
         hold(s->name, "done_marker", json_is_true(json_get(s->expected, "done_marker")),
              fake_get(1, F_done_marker, 0));
@@ -295,7 +325,10 @@ static void hold_sample(const struct sample *s) {
     const char *error = json_text(json_get(s->expected, "error"));
     hold(s->name, "error's length", error ? (int64_t)strlen(error) : -1, fake_get(1, F_error_bytes, -1));
     hold(s->name, "stream_error", error && s->status < 300, fake_get(1, F_stream_error, 0));
-    hold(s->name, "loading", json_is_true(json_get(s->expected, "cold_start")), fake_get(1, F_loading, 0));
+    bool cold = json_is_true(json_get(s->expected, "cold_start")),
+         by_duration = fake_get(1, F_reported_load_ns, 0) >= 1000000000;
+    bool by_finish = strcmp(str(s->expected, "finish_reason"), "load") == 0;
+    hold(s->name, "loading", cold && !by_finish, fake_get(1, F_loading, 0) || by_duration);
     hold(s->name, "status", s->status, fake_get(1, F_status, -1));
     assert_string_equal(fake_str(1, F_api), str(s->expected, "api"));
     if (error) assert_false(fake_holds(error));
@@ -324,7 +357,14 @@ static struct sample open_sample(const struct json *e) {
     char path[256];
     snprintf(path, sizeof path, "wire/%s", s.name);
     s.body = drive_file(path, &s.n_body);
-    s.sse = strcmp(str(e, "framing"), "sse") == 0;
+    const char *framing = str(e, "framing");
+    s.ask = ask_of(e);
+    s.sse = strcmp(framing, "sse") == 0;
+    s.events = strcmp(framing, "json") != 0;
+    s.type = s.sse                                     ? "text/event-stream; charset=utf-8"
+             : strcmp(framing, "ndjson") == 0          ? "application/x-ndjson"
+             : strcmp(framing, "aws-eventstream") == 0 ? "application/vnd.amazon.eventstream"
+                                                       : "application/json";
     if (strcmp(str(e, "content_encoding"), "gzip") == 0) {
         char *plain = gunzip(s.body, s.n_body, &s.n_body);
         free(s.body);
@@ -336,7 +376,7 @@ static struct sample open_sample(const struct json *e) {
 static void each_sample(void (*f)(const struct sample *s)) {
     int n = 0;
     for (const struct json *e = json_first(document.root); e; e = json_next(e)) {
-        if (!is_ours(e)) continue;
+        if (ask_of(e)->not_yet) continue;
         struct sample s = open_sample(e);
         f(&s);
         free(s.body);
