@@ -66,14 +66,13 @@ static void get_subjects(struct cursor *c, struct block_subject **at, size_t *n_
     }
 }
 
-/* What a fact of this number may carry; numbers of later versions carry anything. */
+/* What a fact of this number may carry: a span, which has a section of its own, nothing; numbers of later
+ * versions anything. */
 static bool kind_fits(uint64_t fact, enum value_kind kind) {
-    static const enum value_kind kinds[] = {[FACT_TIME] = VALUE_TIME,
-                                            [FACT_INT] = VALUE_INT,
-                                            [FACT_REAL] = VALUE_REAL,
-                                            [FACT_STR] = VALUE_STR,
-                                            [FACT_SPAN] = VALUE_LATER};
-    return fact >= N_FACTS || kinds[fact_infos[fact].type] == kind;
+    static const enum value_kind kinds[] = {
+        [FACT_TIME] = VALUE_TIME, [FACT_INT] = VALUE_INT, [FACT_REAL] = VALUE_REAL, [FACT_STR] = VALUE_STR};
+    if (fact >= N_FACTS) return true;
+    return fact_infos[fact].type != FACT_SPAN && kinds[fact_infos[fact].type] == kind;
 }
 
 static void get_value(struct decoder *d, struct cursor *c, struct block_fact *f) {
