@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define NONE ATTRIBUTE_NONE
+enum { SPANS_A_JOB = 512 }; /* handing over one by one takes longer than reading them */
 
 void recording_begin(struct recording *r, struct store *store, const uint8_t uuid[16], const char *recorder,
                      int64_t window_ns) {
@@ -33,6 +34,14 @@ static void push(struct recording *r, const struct work_job *j) {
         open_drop(j->request.o);
     else if (j->kind == WORK_CONNECTION)
         open_drop(j->connection);
+    else if (j->kind == WORK_SPANS)
+        free(j->spans.at);
+}
+
+static void push_spans(struct recording *r) {
+    if (r->n_spans > 0) push(r, &(struct work_job){.kind = WORK_SPANS, .spans = {r->spans, r->n_spans}});
+    r->spans = NULL;
+    r->n_spans = 0;
 }
 
 /* ---- settling: from what was told of a request to its row */
@@ -175,10 +184,20 @@ static void on_text(void *ctx, uint64_t id, enum fact f, const char *p, size_t n
     if (o && !open_set_text(o, f, p, n < FACT_STR_MAX ? n : FACT_STR_MAX)) r->no_memory = true;
 }
 
+static void add_span(struct recording *r, struct store_span span) {
+    if (!r->spans) r->spans = malloc(SPANS_A_JOB * sizeof *r->spans);
+    if (!r->spans) {
+        r->no_memory = true;
+        return;
+    }
+    r->spans[r->n_spans++] = span;
+    if (r->n_spans == SPANS_A_JOB) push_spans(r);
+}
+
 static void on_span(void *ctx, uint64_t id, enum fact f, int64_t t0_ns, int64_t t1_ns, int64_t value) {
     struct recording *r = ctx;
     if ((unsigned)f >= N_FACTS || fact_infos[f].type != FACT_SPAN) return;
-    push(r, &(struct work_job){.kind = WORK_SPAN, .span = {f, id, t0_ns, t1_ns, value}});
+    add_span(r, (struct store_span){f, id, t0_ns, t1_ns, value});
     struct open_subject *o = f == F_paused ? open_find(&r->requests, id) : NULL;
     if (o && !open_add_pause(o, t0_ns, t1_ns)) r->no_memory = true;
 }
@@ -337,6 +356,7 @@ void recording_end(struct recording *r) {
             open_take(&r->connections, o);
             settle_connection(r, o);
         }
+    push_spans(r);
     if (r->work && !work_close(r->work)) r->no_memory = true;
     for (int i = 0; i < N_HISTS; i++) {
         if (r->hists[i]) store_times(r->store, (enum hist_name)i, r->hists[i]);

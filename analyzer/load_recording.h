@@ -16,6 +16,8 @@ struct recording {
     struct open_set requests, connections;
     struct open_subject **done; /* ended in the block at hand */
     size_t n_done, done_room;
+    struct store_span *spans; /* told and not yet pushed */
+    size_t n_spans;
     struct wall wall;
     struct work *work;           /* attributes what has ended, stores what is told */
     struct hist *hists[N_HISTS]; /* the last ones told */

@@ -1,6 +1,6 @@
 /* Statements made from the catalogue: a row of request_facts or connections has a column per fact, so its
  * INSERT is put together from facts.def once and parameters are bound by place. */
-#include "analyzer/load_store.h"
+#include "analyzer/load_store_impl.h"
 
 #include "analyzer/db.h"
 
@@ -21,36 +21,8 @@ static const char *const own_columns[] = {"recording",         "request",       
                                           "arrivals_base_ns"};
 enum { N_OWN = sizeof own_columns / sizeof *own_columns };
 
-enum {
-    S_REQUEST,
-    S_BLOB,
-    S_CONNECTION,
-    S_SPAN,
-    S_LOSS,
-    S_ANCHOR,
-    S_ARRIVED,
-    S_NOTE,
-    S_HEAD,
-    S_FACT,
-    S_TIMES,
-    S_TRACE,
-    S_PART,
-    S_ROW,
-    N_STATEMENTS
-};
-
-struct store {
-    sqlite3 *db;
-    sqlite3_stmt *st[N_STATEMENTS];
-    int rc;
-    const char *recording, *recorder;
-    const struct wall *wall;
-};
-
 static const char *const texts[N_STATEMENTS] = {
     [S_BLOB] = "INSERT INTO request_blobs (id, arrivals_blob) VALUES (?, ?)",
-    [S_SPAN] = "INSERT INTO spans (recording, subject, id, name, from_ns, to_ns, value) VALUES (?, ?, ?, ?, "
-               "?, ?, ?)",
     [S_LOSS] = "INSERT INTO losses (recording, loss, severity, side, from_ns, to_ns, count, bytes, request, "
                "file, meaning, remedy) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [S_ANCHOR] = "INSERT INTO anchors (recording, mono_ns, wall_ns, uncertainty_ns) VALUES (?, ?, ?, ?)",
@@ -98,6 +70,20 @@ static void prepare_facts(struct store *s, int which, const char *table, const c
     sqlite3_free(m);
 }
 
+static void prepare_spans(struct store *s, int which, int rows) {
+    sqlite3_str *sql = sqlite3_str_new(s->db);
+    sqlite3_str_appendall(sql,
+                          "INSERT INTO spans (recording, subject, id, name, from_ns, to_ns, value) VALUES ");
+    for (int i = 0; i < rows; i++)
+        sqlite3_str_appendall(sql, i ? ", (?1, ?, ?, ?, ?, ?, ?)" : "(?1, ?, ?, ?, ?, ?, ?)");
+    char *text = sqlite3_str_finish(sql);
+    if (text)
+        prepare(s, which, text);
+    else
+        s->rc = SQLITE_NOMEM;
+    sqlite3_free(text);
+}
+
 struct store *store_open(sqlite3 *db) {
     static const char *const connection_columns[] = {"recording", "connection", "recorder", "ended"};
     struct store *s = calloc(1, sizeof *s);
@@ -105,6 +91,8 @@ struct store *store_open(sqlite3 *db) {
     s->db = db;
     prepare_facts(s, S_REQUEST, "request_facts", own_columns, N_OWN, SUBJECT_R);
     prepare_facts(s, S_CONNECTION, "connections", connection_columns, 4, SUBJECT_C);
+    prepare_spans(s, S_SPAN, 1);
+    prepare_spans(s, S_SPANS, SPANS_AT_ONCE);
     for (int i = 0; i < N_STATEMENTS; i++)
         if (texts[i]) prepare(s, i, texts[i]);
     return s;
@@ -138,36 +126,6 @@ void store_recording(struct store *s, const char *recording, const char *recorde
     s->wall = wall;
 }
 
-/* ---- binding: values by place, absent ones stay NULL */
-
-struct row {
-    sqlite3_stmt *st;
-    int at;
-};
-
-static struct row row(struct store *s, int which) {
-    sqlite3_clear_bindings(s->st[which]);
-    return (struct row){s->st[which], 0};
-}
-
-static void put(struct row *r, int64_t v) {
-    sqlite3_bind_int64(r->st, ++r->at, v);
-}
-static void put_or_null(struct row *r, int64_t v) {
-    ++r->at;
-    if (v != ATTRIBUTE_NONE) sqlite3_bind_int64(r->st, r->at, v);
-}
-/* The text must live until the row is stepped. */
-static void put_text(struct row *r, const char *p) {
-    ++r->at;
-    if (p) sqlite3_bind_text(r->st, r->at, p, -1, SQLITE_STATIC);
-}
-static void put_wall(struct row *r, const struct store *s, int64_t mono_ns) {
-    int64_t w;
-    put_or_null(r,
-                mono_ns != ATTRIBUTE_NONE && s->wall && wall_of(s->wall, mono_ns, &w) ? w : ATTRIBUTE_NONE);
-}
-
 static void put_facts(struct row *r, const struct open_subject *o, enum subject subject) {
     for (int f = 0; f < N_FACTS; f++) {
         if (fact_infos[f].subject != subject || fact_infos[f].type == FACT_SPAN) continue;
@@ -180,12 +138,6 @@ static void put_facts(struct row *r, const struct open_subject *o, enum subject 
         else if (v->kind == VALUE_IS_TEXT)
             sqlite3_bind_text(r->st, r->at, v->s, (int)v->n, SQLITE_STATIC);
     }
-}
-
-static void step(struct store *s, int which) {
-    if (s->rc != SQLITE_OK) return;
-    if (sqlite3_step(s->st[which]) != SQLITE_DONE) s->rc = sqlite3_errcode(s->db);
-    sqlite3_reset(s->st[which]);
 }
 
 /* ---- rows */
@@ -272,120 +224,4 @@ void store_connection(struct store *s, const struct open_subject *o) {
     put(&r, o->ended);
     put_facts(&r, o, SUBJECT_C);
     step(s, S_CONNECTION);
-}
-
-void store_span(struct store *s, enum fact f, uint64_t id, int64_t from_ns, int64_t to_ns, int64_t value) {
-    static const char *const subjects[N_SUBJECTS] = {"request", "connection", "recording"};
-    struct row r = row(s, S_SPAN);
-    put_text(&r, s->recording);
-    put_text(&r, subjects[fact_infos[f].subject]);
-    put(&r, (int64_t)id);
-    put_text(&r, fact_infos[f].name);
-    put(&r, from_ns);
-    put(&r, to_ns);
-    put(&r, value);
-    step(s, S_SPAN);
-}
-
-void store_loss(struct store *s, enum loss l, int64_t from_ns, int64_t to_ns, uint64_t count, uint64_t bytes,
-                uint64_t request, const char *file) {
-    const struct loss_info *i = &loss_infos[l];
-    struct row r = row(s, S_LOSS);
-    put_text(&r, s->recording);
-    put_text(&r, i->name);
-    put_text(&r, i->severity);
-    put_text(&r, i->side);
-    put_or_null(&r, from_ns);
-    put_or_null(&r, to_ns);
-    put(&r, (int64_t)count);
-    put_or_null(&r, bytes ? (int64_t)bytes : ATTRIBUTE_NONE);
-    put_or_null(&r, request ? (int64_t)request : ATTRIBUTE_NONE);
-    put_text(&r, file);
-    put_text(&r, i->meaning);
-    put_text(&r, i->remedy);
-    step(s, S_LOSS);
-}
-
-void store_anchor(struct store *s, int64_t mono_ns, int64_t wall_ns, int64_t uncertainty_ns) {
-    struct row r = row(s, S_ANCHOR);
-    put_text(&r, s->recording);
-    put(&r, mono_ns);
-    put(&r, wall_ns);
-    put(&r, uncertainty_ns);
-    step(s, S_ANCHOR);
-    if (!s->wall || s->wall->n != 1) return;
-    /* The first one: requests may have ended before it was told. */
-    r = row(s, S_ARRIVED);
-    put_text(&r, s->recording);
-    put(&r, (int64_t)((uint64_t)wall_ns - (uint64_t)mono_ns));
-    step(s, S_ARRIVED);
-}
-
-void store_head(struct store *s, uint64_t part, const char *key, const char *value) {
-    /* --note KEY=VALUE is note.KEY in the head */
-    bool note = strncmp(key, "note.", 5) == 0;
-    int which = note ? S_NOTE : S_HEAD;
-    struct row r = row(s, which);
-    put_text(&r, s->recording);
-    put(&r, (int64_t)part);
-    put_text(&r, note ? key + 5 : key);
-    put_text(&r, value);
-    step(s, which);
-}
-
-void store_recorder_fact(struct store *s, enum fact f, int64_t value) {
-    struct row r = row(s, S_FACT);
-    put_text(&r, s->recording);
-    put_text(&r, fact_infos[f].name);
-    put(&r, value);
-    step(s, S_FACT);
-}
-
-void store_times(struct store *s, enum hist_name name, const struct hist *h) {
-    struct row r = row(s, S_TIMES);
-    put_text(&r, s->recording);
-    put_text(&r, hist_names[name]);
-    put(&r, (int64_t)h->count);
-    put(&r, (int64_t)h->sum_ns);
-    put(&r, (int64_t)hist_quantile(h, 0.5));
-    put(&r, (int64_t)hist_quantile(h, 0.9));
-    put(&r, (int64_t)hist_quantile(h, 0.99));
-    put(&r, (int64_t)h->max_ns);
-    put(&r, h->t_max_ns);
-    put_wall(&r, s, h->count ? h->t_max_ns : ATTRIBUTE_NONE);
-    step(s, S_TIMES);
-}
-
-void store_trace(struct store *s, const struct store_trace *t) {
-    bool any = t->totals.blocks > 0;
-    int64_t first = any ? t->totals.first_ns : ATTRIBUTE_NONE,
-            last = any ? t->totals.last_ns : ATTRIBUTE_NONE;
-    struct row r = row(s, S_TRACE);
-    put_text(&r, t->file);
-    put_text(&r, s->recording);
-    put(&r, (int64_t)t->part);
-    put_text(&r, trr_state_name(t->state));
-    put(&r, t->format);
-    put(&r, (int64_t)t->totals.blocks);
-    put(&r, (int64_t)t->totals.file_bytes);
-    put(&r, (int64_t)t->totals.damaged_bytes);
-    put(&r, (int64_t)t->totals.missing_blocks);
-    put_or_null(&r, first);
-    put_or_null(&r, last);
-    put_wall(&r, s, first);
-    put_wall(&r, s, last);
-    put_text(&r, s->recorder);
-    put_text(&r, t->source);
-    put_text(&r, t->version);
-    step(s, S_TRACE);
-}
-
-char *store_part_file(struct store *s, const char *recording, uint64_t part) {
-    struct row r = row(s, S_PART);
-    char *file = NULL;
-    put_text(&r, recording);
-    put(&r, (int64_t)part);
-    if (sqlite3_step(r.st) == SQLITE_ROW) file = strdup((const char *)sqlite3_column_text(r.st, 0));
-    sqlite3_reset(r.st);
-    return file;
 }

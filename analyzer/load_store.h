@@ -34,7 +34,12 @@ struct store_request {
 };
 void store_request(struct store *s, const struct store_request *r);
 void store_connection(struct store *s, const struct open_subject *o);
-void store_span(struct store *s, enum fact f, uint64_t id, int64_t from_ns, int64_t to_ns, int64_t value);
+struct store_span {
+    enum fact f;
+    uint64_t id;
+    int64_t from_ns, to_ns, value;
+};
+void store_spans(struct store *s, const struct store_span *spans, size_t n);
 /* request 0: the whole recording; file NULL: said by the recorder. Times ATTRIBUTE_NONE: not known. */
 void store_loss(struct store *s, enum loss l, int64_t from_ns, int64_t to_ns, uint64_t count, uint64_t bytes,
                 uint64_t request, const char *file);

@@ -72,8 +72,9 @@ static void run(struct work *w, struct work_job *j) {
         store_connection(w->store, j->connection);
         open_drop(j->connection);
         break;
-    case WORK_SPAN:
-        store_span(w->store, j->span.f, j->span.id, j->span.from_ns, j->span.to_ns, j->span.value);
+    case WORK_SPANS:
+        store_spans(w->store, j->spans.at, j->spans.n);
+        free(j->spans.at);
         break;
     case WORK_LOSS:
         store_loss(w->store, j->loss.l, j->loss.from_ns, j->loss.to_ns, j->loss.count, j->loss.bytes,

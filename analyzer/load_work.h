@@ -8,7 +8,7 @@
 
 #include "analyzer/load_store.h"
 
-enum work_kind { WORK_REQUEST, WORK_CONNECTION, WORK_SPAN, WORK_LOSS, WORK_ANCHOR, WORK_FACT };
+enum work_kind { WORK_REQUEST, WORK_CONNECTION, WORK_SPANS, WORK_LOSS, WORK_ANCHOR, WORK_FACT };
 
 /* One thing to be stored; the arguments of store_request and its likes. */
 struct work_job {
@@ -21,10 +21,9 @@ struct work_job {
         } request;
         struct open_subject *connection; /* owned */
         struct {
-            enum fact f;
-            uint64_t id;
-            int64_t from_ns, to_ns, value;
-        } span;
+            struct store_span *at; /* owned */
+            size_t n;
+        } spans;
         struct {
             enum loss l;
             int64_t from_ns, to_ns;

@@ -187,3 +187,4 @@ CREATE TABLE definitions (
   peers TEXT,                     -- what other tools call by that name
   from_to TEXT                    -- the short form beside the figure in reports
 );
+CREATE INDEX definitions_by_object ON definitions (object, kind, name);

@@ -31,7 +31,7 @@ struct outcome_case {
     const char *api; /* NULL: a chat */
     int status;      /* 0: none */
     const char *finish, *end_by;
-    int stream_error, body_whole, streamed, no_first_byte, open;
+    int stream_error, body_whole, streamed, typed_end, no_first_byte, open;
 };
 
 static void outcomes(void **state) {
@@ -58,12 +58,7 @@ static void outcomes(void **state) {
         {.right = "in_flight", .status = 200, .end_by = "stop", .streamed = 1},
         {.right = "truncated", .status = 200, .end_by = "upstream_fin", .streamed = 1},
         {.right = "truncated", .status = 200, .end_by = "complete", .streamed = 1, .body_whole = 1},
-        {.right = "ok",
-         .api = "triton-generate",
-         .status = 200,
-         .end_by = "complete",
-         .streamed = 1,
-         .body_whole = 1},
+        {.right = "ok", .status = 200, .end_by = "complete", .streamed = 1, .body_whole = 1, .typed_end = 1},
         {.right = "ok", .api = "other", .status = 204, .end_by = "complete", .body_whole = 1},
         {.right = "http_error", .api = "other", .status = 404, .end_by = "complete", .body_whole = 1},
         {.right = "upgraded", .api = "upgraded", .status = 101, .end_by = "client_fin"},
@@ -81,6 +76,7 @@ static void outcomes(void **state) {
         if (c->finish) kit_text(&k, id, F_finish_reason, c->finish);
         if (c->stream_error) kit_int(&k, id, F_stream_error, 1);
         if (c->streamed) kit_int(&k, id, F_streamed, 1);
+        if (c->typed_end) kit_int(&k, id, F_typed_end, 1);
         kit_int(&k, id, F_body_whole, c->body_whole);
         if (c->end_by) kit_text(&k, id, F_end_by, c->end_by);
         if (!c->open) finish(&k, id);
@@ -391,6 +387,27 @@ static void the_first_request_of_a_connection_has_the_connect(void **state) {
     kit_close(&k);
 }
 
+/* They are stored many at a time: more than are handed over at once, and some left. */
+static void spans_are_all_kept_in_their_order(void **state) {
+    enum { N = 1111 };
+    struct kit k;
+    kit_open(&k);
+    for (int64_t i = 0; i < N; i++) {
+        recording_ops.fact_span(&k.r, 5, F_late_read, KIT_T0_NS + i * 1000, KIT_T0_NS + i * 1000 + i, i);
+        if (i % 100 == 0) kit_block(&k);
+    }
+    recording_ops.fact_span(&k.r, 0, F_marker, KIT_T0_NS, KIT_T0_NS, 7);
+    kit_done(&k);
+    static const char right[] =
+        "SELECT COUNT(*) FROM spans WHERE name = 'late_read' AND subject = 'connection' AND id = 5 AND "
+        "length(recording) = 36 AND value = rowid - 1 AND from_ns = 1000000000000 + 1000 * value AND "
+        "to_ns = from_ns + value";
+    assert_int_equal((int)kit_query(&k, right), N);
+    assert_int_equal((int)kit_query(&k, "SELECT COUNT(*) FROM spans"), N + 1);
+    assert_int_equal((int)kit_query(&k, "SELECT value FROM spans WHERE subject = 'recording'"), 7);
+    kit_close(&k);
+}
+
 /* Whatever a damaged trace tells, nothing crashes and the database stays whole. */
 static void any_numbers_make_no_crash(void **state) {
     static const int64_t odd[] = {INT64_MIN, INT64_MIN + 1, -1,       0, 1, 99,
@@ -448,6 +465,7 @@ int main(void) {
         cmocka_unit_test(loading_503_is_a_start),
         cmocka_unit_test(hits_and_misses_as_told),
         cmocka_unit_test(the_first_request_of_a_connection_has_the_connect),
+        cmocka_unit_test(spans_are_all_kept_in_their_order),
         cmocka_unit_test(any_numbers_make_no_crash),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
