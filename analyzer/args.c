@@ -49,6 +49,11 @@ static const char *set_columns_flag(struct args *o, const char *v) {
     return NULL;
 }
 
+static const char *set_dialects_flag(struct args *o, const char *v) {
+    o->dialects_flag = true;
+    return NULL;
+}
+
 static const char *set_by(struct args *o, const char *v) {
     o->by = v;
     return *v ? NULL : "a column's name is missing";
@@ -122,6 +127,7 @@ static const struct option options[] = {
     {"limit", OPT_LIMIT, false, set_limit},
     {"columns", OPT_COLUMNS, false, set_columns},
     {"columns", OPT_COLUMNS_FLAG, true, set_columns_flag},
+    {"dialects", OPT_DIALECTS_FLAG, true, set_dialects_flag},
     {"percentiles", OPT_PERCENTILES, false, set_percentiles},
     {"quantile", OPT_QUANTILE, false, set_quantile},
     {"by", OPT_BY, false, set_by},

@@ -21,6 +21,7 @@ enum {
     OPT_SOURCE = 256,
     OPT_BY = 512,
     OPT_SLO = 1024,
+    OPT_DIALECTS_FLAG = 2048,
 };
 
 #define ARGS_MAX_PERCENTILES 8
@@ -40,7 +41,7 @@ struct args {
     bool descending;
     int64_t limit;       /* -1: none */
     const char *columns; /* comma list as given; NULL: none */
-    bool columns_flag;
+    bool columns_flag, dialects_flag;
     double percentiles[ARGS_MAX_PERCENTILES]; /* 0..100, as given */
     size_t n_percentiles;
     bool nearest_rank;

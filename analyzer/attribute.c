@@ -305,13 +305,16 @@ static const char *why_no_gaps(const struct attribute_facts *f, const struct sca
 /* Where totals and exact counts differ. A stop token is no disagreement: log probabilities show visible
  * tokens only, and llama.cpp's running count takes it in on the usage event, which belongs to no choice. Nor
  * is what came after the client had left. */
-static int64_t mismatch(const struct attribute_facts *f, const struct scan *s, enum token_source source,
+static int64_t mismatch(const struct attribute_facts *f, const struct scan *s, const struct attribution *out,
                         uint64_t sum, bool cut) {
+    enum token_source source = out->source;
     bool exact = source >= SOURCE_TOKEN_IDS && source <= SOURCE_LOGPROBS;
     if (!exact || f->lost || cut || f->output_tokens_told == ATTRIBUTE_NONE) return ATTRIBUTE_NONE;
     int64_t d;
     if (__builtin_sub_overflow(f->output_tokens_told, (int64_t)sum, &d)) return ATTRIBUTE_NONE;
     bool hides_stops = source == SOURCE_LOGPROBS || source == SOURCE_RUNNING_USAGE;
+    /* Gemini's running count leaves out the hidden ones, others' take them in */
+    if (source == SOURCE_RUNNING_USAGE && d > 0 && d == out->hidden_tokens) return ATTRIBUTE_NONE;
     if (d == 0 || (hides_stops && d == (int64_t)s->stops)) return ATTRIBUTE_NONE;
     return d;
 }
@@ -330,7 +333,7 @@ static bool count(struct attributor *a, struct attribute_events *v, const struct
     } else {
         sum = count_events(v->e, s->n, out->source);
     }
-    out->token_mismatch = mismatch(f, s, out->source,
+    out->token_mismatch = mismatch(f, s, out,
                                    sum + (out->hidden_tokens > 0 && out->source != SOURCE_RUNNING_USAGE
                                               ? (uint64_t)out->hidden_tokens
                                               : 0),

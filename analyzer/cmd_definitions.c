@@ -3,7 +3,9 @@
 #include "analyzer/args.h"
 #include "analyzer/commands.h"
 #include "analyzer/db.h"
+#include "analyzer/engines.h"
 #include "analyzer/jsonw.h"
+#include "analyzer/paragraph.h"
 #include "analyzer/table.h"
 
 #include <stdlib.h>
@@ -11,12 +13,16 @@
 
 static const char *const formats[] = {"text", "json", NULL};
 static const struct args_spec spec = {
-    "definitions", OPT_FORMAT | OPT_COLUMNS_FLAG, formats,
-    "traceanalyze definitions [METRIC ...] [--columns] [--format text|json]\n\n"
+    "definitions", OPT_FORMAT | OPT_COLUMNS_FLAG | OPT_DIALECTS_FLAG, formats,
+    "traceanalyze definitions [METRIC ...] [--columns] [--format text|json]\n"
+    "traceanalyze definitions --dialects [ENGINE ...] [--format text|json]\n\n"
     "What every number means, from the same text as the SQL. METRIC: a name or the beginning of names "
     "(ttft).\n"
     "--columns: the columns of requests instead, as they are called in SQL (durations: _ns; _ms in "
-    "output).\n",
+    "output).\n"
+    "--dialects: what each engine tells (tokens of an event, usage, cached tokens, speculation, times) and\n"
+    "what must be switched on in it for that: how to fill a column that shows -. ENGINE: a name, the\n"
+    "beginning of one, or an API.\n",
     NULL};
 
 static const char query[] = "SELECT name, kind, object, sentence, starts, ends, formula, unit, absent, "
@@ -72,25 +78,14 @@ static bool is_asked(const struct definitions *d, const struct definition *x, co
     return false;
 }
 
-/* Wraps text at 100 columns behind a label. */
-static void paragraph(const char *label, const char *text) {
-    size_t at = 0, n;
-    printf("   %-9s", label);
-    for (const char *p = text; *p; p += n + strspn(p + n, " ")) {
-        n = strcspn(p, " ");
-        if (at && at + 1 + n > 86) {
-            printf("\n%12s", "");
-            at = 0;
-        }
-        at += (size_t)printf("%s%.*s", at ? " " : "", (int)n, p);
-    }
-    putchar('\n');
-}
-
 static void print_whole(const struct definition *x) {
     printf("%s\n", x->field[NAME]);
     for (int i = SENTENCE; i < N_FIELDS; i++)
-        if (x->field[i]) paragraph(i == SENTENCE ? "is" : labels[i], x->field[i]);
+        if (x->field[i]) {
+            char label[16];
+            snprintf(label, sizeof label, "   %s", i == SENTENCE ? "is" : labels[i]);
+            paragraph(stdout, label, 12, x->field[i], 98);
+        }
 }
 
 static void print_list(const struct definitions *d, const struct args *o) {
@@ -186,6 +181,15 @@ int cmd_definitions(int argc, char **argv) {
     sqlite3 *db = NULL;
     int status = args_parse(&o, argc, argv, &spec);
     if (status >= 0) return status;
+    if (o.dialects_flag && o.columns_flag) {
+        fputs("traceanalyze: definitions: --columns or --dialects, not both\n", stderr);
+        return 2;
+    }
+    if (o.dialects_flag) {
+        struct show_mode m;
+        show_mode_of(&m, stdout, NULL);
+        return engines_print(stdout, &o, &m);
+    }
     bool good = sqlite3_open(":memory:", &db) == SQLITE_OK && db_create(db) == SQLITE_OK &&
                 read_all(db, o.columns_flag ? "column" : "metric", &d);
     if (good)

@@ -237,5 +237,7 @@ void page_foot(const struct page *p) {
     para_begin(&w, p, "next", 6, 8);
     para_item(&w, "traceanalyze requests %s --sort -ttft_server --limit 20", inputs);
     para_item(&w, "traceanalyze definitions ttft_server");
+    if (r->token_sources && (strstr(r->token_sources, "prorated") || strstr(r->token_sources, "events")))
+        para_item(&w, "traceanalyze definitions --dialects"); /* how to be told more */
     para_end(&w);
 }

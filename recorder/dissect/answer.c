@@ -55,6 +55,11 @@ void answer_keep_int(struct answer *a, enum fact f, const struct json *v) {
     if (json_int(v, &n)) answer_keep(a, f, n);
 }
 
+void answer_keep_total(struct answer *a, enum fact f, const struct json *v) {
+    int64_t n;
+    if (json_int(v, &n) && n >= 0 && (n > 0 || !a->has[f])) answer_keep(a, f, n);
+}
+
 void answer_keep_real(struct answer *a, enum fact f, const struct json *v) {
     double real;
     int64_t bits;
@@ -87,32 +92,48 @@ struct choice *answer_choice(struct answer *a, int64_t index) {
     return c;
 }
 
+void answer_count_of_choice(struct answer *a, int64_t index, int64_t running) {
+    struct choice *c = answer_choice(a, index);
+    if (c) c->told = running;
+    a->total_of_choice = true;
+}
+
 void answer_finish(struct answer *a, struct choice *c, const char *reason, bool with_text) {
-    if (!c->finished && strcmp(reason, "length") != 0 && !with_text && a->streamed) a->stop_finishes++;
     c->finished = a->ended = true;
     snprintf(c->finish, sizeof c->finish, "%.47s", reason);
     if (strcmp(reason, "error") == 0 || strcmp(reason, "abort") == 0 || strcmp(reason, "failed") == 0)
         a->stream_error = true;
 }
 
-void answer_tool(struct answer *a, int64_t choice, int64_t index, const char *args) {
+struct tool_call *answer_tool(struct answer *a, int64_t choice, int64_t index, const char *args) {
     struct tool_call *t = NULL;
     for (size_t i = 0; i < a->n_tools && !t; i++)
         if (a->tools[i].choice == choice && a->tools[i].index == index) t = &a->tools[i];
     if (!t) {
-        if (a->n_tools == ANSWER_CHOICES_MAX) return;
+        if (a->n_tools == ANSWER_CHOICES_MAX) return NULL;
         struct tool_call *more = one_more(a->tools, a->n_tools, sizeof *more);
-        if (!more) return;
+        if (!more) return NULL;
         a->tools = more;
         t = &a->tools[a->n_tools++];
         *t = (struct tool_call){.choice = choice, .index = index};
     }
     size_t n = args ? strlen(args) : 0;
     if (t->args.n + n > ANSWER_ARGS_MAX || !buf_add(&t->args, a->pool, args, n)) t->too_long = true;
+    return t;
+}
+
+/* Of each choice the first event with a finish counts. */
+static void count_finish(struct answer *a, const struct tok_event *e) {
+    struct choice *c = e->what & TOK_FINISH ? answer_choice(a, e->choice) : NULL;
+    if (!c || c->finish_counted) return;
+    c->finish_counted = true;
+    a->length_finishes += !(e->what & TOK_STOP);
+    a->stop_finishes += a->streamed && (e->what & TOK_STOP) && !(e->what & TOK_TEXT);
 }
 
 void answer_event(struct answer *a, struct tok_event *e) {
     a->plain_event = *e;
+    count_finish(a, e);
     if (!a->streamed) return;
     if (!(e->what & (ANY_TEXT | TOK_FINISH | TOK_CONTRACT)) && e->running < 0 && e->ids <= 0 &&
         e->logprobs <= 0)
@@ -155,7 +176,9 @@ void answer_error(struct answer *a, const struct json *error, const struct json 
     bool object = json_is_object(error);
     const struct json *from = object ? error : root, *type = json_get(from, "type");
     if (!json_text(type)) type = json_get(root, "error_type");
-    if (json_text(type)) answer_text(a, F_error_type, json_text(type), json_text_bytes(type));
+    if (!json_text(type)) type = json_get(object ? error : NULL, "status"); /* Gemini */
+    if (json_text(type) && strcmp(json_text(type), "error") != 0)           /* that much is known */
+        answer_text(a, F_error_type, json_text(type), json_text_bytes(type));
     code(a, json_get(from, json_is_null(json_get(from, "code")) ? "http_status_code" : "code"));
     const struct json *param = json_get(from, "param");
     if (json_text(param)) answer_text(a, F_error_param, json_text(param), json_text_bytes(param));
@@ -183,19 +206,29 @@ static void tell_finishes(struct answer *a) {
     if (finished == 0) return;
     answer_int(a, F_finished_choices, finished);
     answer_int(a, F_stop_finishes, (int64_t)a->stop_finishes);
+    answer_int(a, F_length_finishes, (int64_t)a->length_finishes);
+}
+
+/* -1: not known. */
+static int args_valid(const struct tool_call *t) {
+    if (t->too_long) return -1;
+    if (t->args.n == 0 && t->args_are == ARGS_VALUES) return 1;
+    struct json_doc d = json_open(t->args.p, t->args.n);
+    int valid = d.verdict == JSON_LARGE ? -1 : d.verdict == JSON_OK;
+    json_close(&d);
+    return valid;
 }
 
 static void tell_tools(struct answer *a) {
-    bool valid = true, known = a->ended || a->done || a->typed_end;
+    bool valid = true, known = a->ended || a->done || a->typed_end, any = false;
     if (a->n_tools == 0) return;
     answer_int(a, F_tool_calls, (int64_t)a->n_tools);
     for (size_t i = 0; i < a->n_tools; i++) {
-        struct json_doc d = json_open(a->tools[i].args.p, a->tools[i].args.n);
-        valid = valid && d.verdict == JSON_OK;
-        known = known && !a->tools[i].too_long && d.verdict != JSON_LARGE;
-        json_close(&d);
+        if (a->tools[i].args_are == ARGS_FREE) continue;
+        int v = args_valid(&a->tools[i]);
+        any = true, known = known && v >= 0, valid = valid && v != 0;
     }
-    if (known) answer_int(a, F_tool_args_valid, valid);
+    if (known && any) answer_int(a, F_tool_args_valid, valid);
 }
 
 static void tell_kept(struct answer *a) {
@@ -209,7 +242,17 @@ static void tell_kept(struct answer *a) {
     }
 }
 
+/* A stream that was cut before its usage: the counts of its choices are all there is. */
+static void add_choices(struct answer *a) {
+    int64_t sum = 0;
+    if (!a->total_of_choice || a->n_choices < 2) return;
+    for (size_t i = 0; i < a->n_choices; i++)
+        if (__builtin_add_overflow(sum, a->choices[i].told, &sum)) return;
+    answer_keep(a, F_output_tokens_told, sum);
+}
+
 void answer_end(struct answer *a) {
+    add_choices(a);
     tell_finishes(a);
     tell_tools(a);
     tell_kept(a);

@@ -21,17 +21,38 @@ enum { ANSWER_INT = 1, ANSWER_REAL = 2, ANSWER_BY_USAGE = 4 };
 #define ANSWER_CHOICES_MAX 256                 /* choices and tool calls of a response that are told apart */
 #define ANSWER_ARGS_MAX    ((size_t)256 << 10) /* bytes of one tool call's arguments that are checked */
 
+#define RETOLD_COUNTS 8
+
+/* What is remembered of a choice whose events may tell its text again from the beginning (SGLang), each with
+ * counts of its own. */
+struct retold {
+    enum { TEXT_UNSETTLED, TEXT_RETOLD, TEXT_PIECES } text;
+    uint64_t text_hash, ids_hash; /* while unsettled: of the bytes seen, of the last event's token ids */
+    int64_t counts[RETOLD_COUNTS];
+};
+
 struct choice {
     int64_t index;
     char finish[48];
     bool finished;
-    int64_t echo_left;  /* bytes of the echoed prompt still to come; -1: it lasts until its first event */
-    uint64_t text_seen; /* bytes of a text that is told again from its beginning with each event */
+    bool finish_counted; /* an event with its finish was seen */
+    int64_t echo_left;   /* bytes of the echoed prompt still to come; -1: it lasts until its first event */
+    int64_t told;        /* output tokens by its latest running count */
+    uint64_t text_seen;  /* bytes of a text that is told again from its beginning with each event */
+    struct retold retold;
+};
+
+/* What a tool call's arguments are while no text of them was kept. */
+enum tool_args {
+    ARGS_TEXT,   /* a text that should be JSON: none is not */
+    ARGS_VALUES, /* values inside the body's own JSON: valid as they stand */
+    ARGS_FREE,   /* free text: nothing to be checked */
 };
 
 struct tool_call {
     int64_t choice, index;
     struct buf args;
+    enum tool_args args_are;
     bool too_long; /* the arguments were not kept whole */
 };
 
@@ -66,7 +87,10 @@ struct answer {
     struct choice *choices;
     struct tool_call *tools;
     size_t n_choices, n_tools;
-    uint64_t events, bearing, bad_events, repairs, text_bytes, reasoning_bytes, stop_finishes;
+    bool total_of_choice;   /* the total told last is one choice's count: theirs add up (choice.told) */
+    int64_t beside_running; /* output tokens that are in no running count (Gemini's thoughts) */
+    uint64_t events, bearing, bad_events, repairs, text_bytes, reasoning_bytes, stop_finishes,
+        length_finishes;
     bool done, typed_end;     /* [DONE]; the API's own last event or field */
     bool ended, stream_error; /* a finish reason was seen */
 
@@ -88,14 +112,20 @@ void answer_keep(struct answer *a, enum fact f, int64_t v);
 void answer_keep_running(struct answer *a, enum fact f, int64_t v);
 void answer_keep_int(struct answer *a, enum fact f, const struct json *v);
 void answer_keep_real(struct answer *a, enum fact f, const struct json *v);
+/* A count that is a total. Some servers write zeros where they have no count: a zero replaces none. */
+void answer_keep_total(struct answer *a, enum fact f, const struct json *v);
 /* A duration: v times unit_ns, rounded. */
 void answer_keep_ns(struct answer *a, enum fact f, const struct json *v, double unit_ns);
 
 /* The choice of that index, made when it is new. NULL: there are too many. */
 struct choice *answer_choice(struct answer *a, int64_t index);
+/* A running count that one choice told: where several did, and no total came after, the total is their sum. */
+void answer_count_of_choice(struct answer *a, int64_t index, int64_t running);
+/* A finish reason, as told. Whether it is the length is said by the event's TOK_STOP. */
 void answer_finish(struct answer *a, struct choice *c, const char *reason, bool with_text);
-/* A piece of a tool call: counted once, its arguments kept for a check. */
-void answer_tool(struct answer *a, int64_t choice, int64_t index, const char *args);
+/* A piece of a tool call: counted once, its arguments kept for a check. The call; NULL: there are too many.
+ */
+struct tool_call *answer_tool(struct answer *a, int64_t choice, int64_t index, const char *args);
 /* Logs an event of a choice when it carries text, a finish, a count or ids. */
 void answer_event(struct answer *a, struct tok_event *e);
 /* An error object or text inside a body. */

@@ -1,5 +1,6 @@
 /* Bodies and events on their way to the dialect: JSON opened, repairs and faults counted, errors seen, and
  * most events answered from a template without any of it. */
+#include "recorder/dissect/askpath.h"
 #include "recorder/dissect/dialect.h"
 #include "recorder/dissect/jsonscan.h"
 
@@ -34,17 +35,6 @@ static void scanned_request(struct answer *a, const char *method, const char *pa
     answer_int(a, F_request_cut, 1);
 }
 
-/* Azure names the model in the path. */
-static void model_of_path(struct answer *a, const char *path) {
-    static const char before[] = "/deployments/";
-    const char *at = strstr(path, before);
-    if (!at || a->asked_model) return;
-    at += sizeof before - 1;
-    size_t n = strcspn(at, "/");
-    answer_text(a, F_model, at, n);
-    a->asked_model = n > 0;
-}
-
 void answer_take_request(struct answer *a, const char *method, const char *path, const char *p, size_t n,
                          bool whole) {
     struct json_doc d = {.verdict = JSON_BAD};
@@ -59,7 +49,7 @@ void answer_take_request(struct answer *a, const char *method, const char *path,
     } else {
         tell_api(a, dialect_of_request(method, path, NULL));
     }
-    model_of_path(a, path);
+    askpath_read(a, path);
     json_close(&d);
 }
 
@@ -77,24 +67,28 @@ static bool is_error_name(const char *name) {
     return strcmp(name, "error") == 0;
 }
 
-/* Errors of frameworks stand at the root: vLLM of before, FastAPI. */
+/* An event named error says so in its data too where servers leave names out (Responses, Anthropic). */
+static bool is_error(const struct json *root, const char *name) {
+    const char *object = json_text(json_get(root, "object")), *type = json_text(json_get(root, "type"));
+    return is_error_name(name) || (object && is_error_name(object)) || (type && is_error_name(type));
+}
+
+/* Errors of frameworks stand at the root: vLLM of before, FastAPI; so do those of Responses' error events. */
 static void root_error(struct answer *a, const struct json *root) {
-    const char *object = json_text(json_get(root, "object"));
-    if (a->status >= 300 || (object && strcmp(object, "error") == 0)) {
-        const struct json *message = json_get(root, "message");
-        answer_error(a, json_text(message) ? message : json_get(root, "detail"), root);
-    }
+    const struct json *message = json_get(root, "message");
+    answer_error(a, json_text(message) ? message : json_get(root, "detail"), root);
 }
 
 static void errors(struct answer *a, const struct json *root, const char *name) {
+    if (json_is_array(root)) root = json_first(root); /* Gemini's errors, where it would have streamed one */
     const struct json *error = json_get(root, "error");
-    if (json_truthy(error))
+    if (!json_truthy(error)) error = json_at(root, "response.error"); /* Responses' last event */
+    bool named = is_error(root, name), object = json_truthy(error);
+    if (object)
         answer_error(a, error, root);
-    else
+    else if (named || a->status >= 300)
         root_error(a, root);
-    const char *object = json_text(json_get(root, "object"));
-    if (json_truthy(error) || is_error_name(name) || (object && strcmp(object, "error") == 0))
-        a->stream_error = true;
+    if (object || named) a->stream_error = true;
 }
 
 static bool is_done(const struct event *e) {
@@ -112,7 +106,9 @@ static bool from_template(struct answer *a, const struct event *e) {
         a->reasoning_bytes += says.text_bytes;
     else
         a->text_bytes += says.text_bytes;
-    if (says.running > 0) answer_keep_running(a, F_output_tokens_told, says.running);
+    if (says.running >= 0 && a->dialect->counts_by_choice)
+        answer_count_of_choice(a, says.choice, says.running);
+    if (says.running > 0) answer_keep_running(a, F_output_tokens_told, says.running + a->beside_running);
     answer_event(a, &says);
     return true;
 }
@@ -132,7 +128,7 @@ static void unread(struct answer *a, const struct event *e) {
 }
 
 static void parsed(struct answer *a, const struct event *e) {
-    struct json_doc d = json_open(e->data, e->n_data);
+    struct json_doc d = json_open_without(e->data, e->n_data, a->dialect->skipped);
     note(a, &d);
     a->plain_path = NULL;
     a->event_name = e->name;
@@ -155,8 +151,14 @@ void answer_take_event(struct answer *a, const struct event *e) {
     /* what the end of the stream cut off is no event of the framing, but what it says is read */
     if (!e->cut) a->events++;
     a->wire_bytes = e->wire_bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)e->wire_bytes;
+    if (e->error_type) {
+        a->stream_error = true;
+        answer_text(a, F_error_type, e->error_type, strlen(e->error_type));
+    }
     if (e->unread)
         unread(a, e);
+    else if (e->error_type && e->n_data == 0)
+        return;
     else if (!is_error_name(e->name) && from_template(a, e))
         return;
     else if (is_done(e))
@@ -167,7 +169,7 @@ void answer_take_event(struct answer *a, const struct event *e) {
 
 void answer_take_body(struct answer *a, const char *p, size_t n, bool whole) {
     struct json_doc d = {.verdict = JSON_BAD};
-    if (whole) d = json_open(p, n);
+    if (whole) d = json_open_without(p, n, a->dialect->skipped);
     note(a, &d);
     a->event_name = "";
     if (d.verdict == JSON_OK) {

@@ -28,14 +28,23 @@ static void collect(struct body *b, const char *p, size_t n) {
     b->unread += n - part;
 }
 
+/* An array's elements are events; an object in its place is one answer, mostly an error. */
+static enum body_mode array_or_whole(const struct body *b, const char *p, size_t n) {
+    while (n > 0 && strchr(" \t\r\n", *p) && *p) p++, n--;
+    return n == 0 || *p == '[' || b->array.where != ARRAY_BEFORE ? BODY_ARRAY : BODY_WHOLE;
+}
+
 static void decoded(void *ctx, const char *p, size_t n) {
     struct body *b = ctx;
     b->bytes += n;
     if (b->mode == BODY_SNIFFED) b->mode = sniff(p, n);
+    if (b->mode == BODY_ARRAY) b->mode = array_or_whole(b, p, n);
     switch (b->mode) {
     case BODY_WHOLE: collect(b, p, n); break;
     case BODY_SSE: sse_feed(&b->sse, b->pool, p, n, b->event, b->ctx); break;
     case BODY_NDJSON: ndjson_feed(&b->ndjson, b->pool, p, n, b->event, b->ctx); break;
+    case BODY_AWS: awsstream_feed(&b->aws, b->pool, p, n, b->event, b->ctx); break;
+    case BODY_ARRAY: jsonarray_feed(&b->array, b->pool, p, n, b->event, b->ctx); break;
     case BODY_COUNTED:
     case BODY_SNIFFED: break;
     }
@@ -54,10 +63,21 @@ void body_feed(struct body *b, const char *p, size_t n) {
     }
 }
 
+bool body_has_events(const struct body *b) {
+    return b->mode == BODY_SSE || b->mode == BODY_NDJSON || b->mode == BODY_AWS ||
+           (b->mode == BODY_ARRAY && b->array.where != ARRAY_BEFORE);
+}
+
+bool body_is_closed(const struct body *b) {
+    return b->mode != BODY_ARRAY || b->array.where == ARRAY_BEHIND;
+}
+
 bool body_end(struct body *b, bool cut) {
     bool event_cut = false;
     if (b->mode == BODY_SSE) event_cut = sse_end(&b->sse, b->pool, b->event, b->ctx);
     if (b->mode == BODY_NDJSON) event_cut = ndjson_end(&b->ndjson, b->pool, cut, b->event, b->ctx);
+    if (b->mode == BODY_AWS) event_cut = awsstream_end(&b->aws, b->pool, b->event, b->ctx);
+    if (b->mode == BODY_ARRAY) event_cut = jsonarray_end(&b->array, b->pool, b->event, b->ctx);
     return event_cut;
 }
 
@@ -67,5 +87,7 @@ void body_free(struct body *b) {
     buf_free(&b->whole, b->pool);
     sse_free(&b->sse, b->pool);
     ndjson_free(&b->ndjson, b->pool);
+    awsstream_free(&b->aws, b->pool);
+    jsonarray_free(&b->array, b->pool);
     *b = (struct body){0};
 }

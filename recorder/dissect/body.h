@@ -4,7 +4,9 @@
 #ifndef RECORDER_DISSECT_BODY_H
 #define RECORDER_DISSECT_BODY_H
 
+#include "recorder/dissect/awsstream.h"
 #include "recorder/dissect/coding.h"
+#include "recorder/dissect/jsonarray.h"
 #include "recorder/dissect/ndjson.h"
 #include "recorder/dissect/sse.h"
 
@@ -14,6 +16,8 @@ enum body_mode {
     BODY_WHOLE,
     BODY_SSE,
     BODY_NDJSON,
+    BODY_AWS,
+    BODY_ARRAY, /* events when it is a JSON array, else whole */
 };
 
 struct body {
@@ -25,6 +29,8 @@ struct body {
     struct buf whole;
     struct sse sse;
     struct ndjson ndjson;
+    struct awsstream aws;
+    struct jsonarray array;
     uint64_t wire_bytes; /* as fed */
     uint64_t bytes;      /* decoded */
     uint64_t unread;     /* of them neither collected nor read */
@@ -35,7 +41,12 @@ struct body {
 void body_begin(struct body *b, enum body_mode mode, const char *encoding, struct pool *pool, event_fn *event,
                 void *ctx);
 void body_feed(struct body *b, const char *p, size_t n);
-/* Hands on a last event; true: one was cut. What was collected stays in b->whole. */
+/* It is cut into events, as far as it has come. */
+bool body_has_events(const struct body *b);
+/* False: it is an array whose end has not come, whatever its framing says. */
+bool body_is_closed(const struct body *b);
+/* Hands on a last event; true: one was cut. What was collected stays in b->whole. cut: the body did not end
+ * as its framing said. */
 bool body_end(struct body *b, bool cut);
 void body_free(struct body *b);
 

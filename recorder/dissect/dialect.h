@@ -22,12 +22,29 @@ struct dialect {
      */
     const struct hole_path *holes;
     size_t n_holes;
-    bool ends_with_body; /* its streams have no end sign: their whole body is the end */
+    /* Members of an answer's outermost object that can be large and say nothing: not parsed. NULL at the end.
+     */
+    const char *const *skipped;
+    bool counts_by_choice; /* a running count beside a choice is that choice's own: see
+                              answer_count_of_choice() */
+    bool ends_with_body;   /* its streams have no end sign: their whole body is the end */
 };
 
 /* The dialects, most specific first. */
 /* clang-format off */
 #define DIALECTS(X) \
+    X(anthropic_messages) \
+    X(openai_responses) \
+    X(lmstudio_chat) \
+    X(gemini_generate) \
+    X(bedrock_converse) \
+    X(ollama_chat) \
+    X(ollama_generate) \
+    X(llamacpp_completion) \
+    X(triton_generate) \
+    X(tgi_generate) \
+    X(lmdeploy_generate) \
+    X(sglang_generate) \
     X(openai_chat) \
     X(openai_completions)
 /* clang-format on */

@@ -189,6 +189,16 @@ void exchange_lost(struct exchange *x, enum loss l, int64_t t0_ns, int64_t t1_ns
 }
 
 /* -- end */
+static bool saw_end(const struct answer *a) {
+    return a->ended || a->done || a->typed_end;
+}
+
+/* What cut the rest of an answer that had said it was over. */
+static void tell_after_end(struct exchange *x, const struct exchange_end *end) {
+    bool by_wire = strncmp(end->by, "client_", 7) == 0 || strncmp(end->by, "upstream_", 9) == 0;
+    if (!end->whole && by_wire && saw_end(&x->a)) text(x, F_after_end, end->by);
+}
+
 static void count(struct exchange *x, const struct exchange_end *end) {
     struct rec_counts *c = &x->a.shared->counts;
     const struct answer *a = &x->a;
@@ -196,7 +206,7 @@ static void count(struct exchange *x, const struct exchange_end *end) {
         c->other++;
         return;
     }
-    bool sign = a->ended || a->done || a->typed_end || (end->whole && !a->streamed);
+    bool sign = saw_end(a) || (end->whole && !a->streamed);
     if (sign && a->status >= 200 && a->status < 300 && !a->stream_error)
         c->ok++;
     else if (!x->lost && strcmp(end->by, "lost") != 0 && strcmp(end->by, "stop") != 0 &&
@@ -213,7 +223,7 @@ static void end_body(struct exchange *x, const struct exchange_end *end) {
         OTHER_MAX_BYTES = 256 << 10
     }; /* of a body that is no generation's: larger ones are not looked at */
     bool cut = body_end(b, !end->whole), other = x->a.dialect == &dialect_other;
-    if (b->mode == BODY_SSE || b->mode == BODY_NDJSON) {
+    if (body_has_events(b)) {
         answer_int(&x->a, F_events, (int64_t)x->a.events);
         answer_int(&x->a, F_comments, (int64_t)b->sse.comments);
         if (cut) answer_int(&x->a, F_event_cut, 1);
@@ -235,7 +245,8 @@ void exchange_over(struct exchange *x, const struct exchange_end *end) {
     if (end->t_ns) x->a.t_ns = end->t_ns;
     if (x->down_head && !x->tunnel) {
         end_body(x, end);
-        if (end->whole && x->a.streamed && x->a.dialect->ends_with_body) x->a.typed_end = true;
+        if (end->whole && body_is_closed(&x->down) && x->a.streamed && x->a.dialect->ends_with_body)
+            x->a.typed_end = true;
         answer_int(&x->a, F_streamed, x->a.streamed);
         if (!x->lost) answer_int(&x->a, F_body_whole, end->whole);
     }
@@ -245,6 +256,7 @@ void exchange_over(struct exchange *x, const struct exchange_end *end) {
     text(x, F_end_by, end->by);
     if (end->error) answer_int(&x->a, F_end_errno, end->error);
     answer_end(&x->a);
+    tell_after_end(x, end);
     count(x, end);
     if (x->counted) x->a.shared->counts.running--;
     body_free(&x->down);

@@ -1,11 +1,13 @@
 /* The response's half. */
 #include "recorder/dissect/exchange.h"
 
-#include <stdlib.h>
+#include "recorder/dissect/bedrock_invoke.h"
+#include "recorder/dissect/dialect.h"
+
 #include <string.h>
 
 /* How to read a body by its media type. */
-static enum body_mode mode_of(const char *type) {
+static enum body_mode mode_of_type(const char *type) {
     static const struct {
         const char *type;
         enum body_mode mode;
@@ -16,6 +18,7 @@ static enum body_mode mode_of(const char *type) {
         {"application/jsonl", BODY_NDJSON},
         {"application/x-jsonlines", BODY_NDJSON},
         {"application/stream+json", BODY_NDJSON},
+        {"application/vnd.amazon.eventstream", BODY_AWS},
         {"application/json", BODY_WHOLE},
         {"", BODY_SNIFFED},
         {"text/plain", BODY_SNIFFED},
@@ -27,21 +30,48 @@ static enum body_mode mode_of(const char *type) {
     return n > 5 && strcmp(type + n - 5, "+json") == 0 ? BODY_WHOLE : BODY_COUNTED;
 }
 
+/* Gemini streams one JSON array unless it is asked for events. An error in that shape is no stream. */
+static enum body_mode mode_of(const struct exchange *x, const char *type) {
+    enum body_mode mode = mode_of_type(type);
+    bool array = mode == BODY_WHOLE && x->a.status < 300 && x->path;
+    return array && dialect_path_ends(x->path, ":streamGenerateContent") ? BODY_ARRAY : mode;
+}
+
 static void on_event(void *ctx, const struct event *e) {
     struct exchange *x = ctx;
     x->a.streamed = true;
-    answer_take_event(&x->a, e);
+    if (x->down.mode == BODY_AWS)
+        bedrock_invoke_event(&x->a, e);
+    else
+        answer_take_event(&x->a, e);
 }
 
 static void text(struct exchange *x, enum fact f, const char *s) {
     answer_text(&x->a, f, s, strlen(s));
 }
 
-/* openai-processing-ms: whole time inside the server. */
-static void processing(struct exchange *x, const char *ms) {
-    size_t n = strlen(ms);
-    if (n > 0 && n < 10 && strspn(ms, "0123456789") == n)
-        answer_keep(&x->a, F_reported_total_ns, strtol(ms, NULL, 10) * 1000000);
+/* Figures told before the body: what the body says of the same takes their place. Values are JSON numbers or
+ * they are none. */
+static void figures(struct exchange *x, const struct head *head) {
+    static const struct {
+        enum head_field field;
+        enum fact fact;
+        double unit_ns;
+    } rows[] = {
+#define ROW(field, name, fact, unit_ns) {field, fact, unit_ns},
+        HEAD_FIGURES(ROW)
+#undef ROW
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *value = head_get(head, rows[i].field);
+        struct json_doc d = json_open(value, strlen(value));
+        int64_t n;
+        if (rows[i].unit_ns > 0)
+            answer_keep_ns(&x->a, rows[i].fact, d.root, rows[i].unit_ns);
+        else if (json_int(d.root, &n) && n >= 0)
+            answer_keep(&x->a, rows[i].fact, n);
+        json_close(&d);
+    }
 }
 
 void exchange_response_head(struct exchange *x, const struct head *head, const struct http1_head *h) {
@@ -58,9 +88,9 @@ void exchange_response_head(struct exchange *x, const struct head *head, const s
     text(x, F_server, head_get(head, HEAD_SERVER));
     text(x, F_response_request_id, head_get(head, HEAD_REQUEST_ID));
     text(x, F_retry_after, head_get(head, HEAD_RETRY_AFTER));
-    processing(x, head_get(head, HEAD_PROCESSING_MS));
-    enum body_mode mode = mode_of(type);
-    x->a.streamed = mode == BODY_SSE || mode == BODY_NDJSON;
+    figures(x, head);
+    enum body_mode mode = mode_of(x, type);
+    x->a.streamed = mode == BODY_SSE || mode == BODY_NDJSON || mode == BODY_AWS;
     body_begin(&x->down, mode, head_get(head, HEAD_CONTENT_ENCODING), x->a.pool, on_event, x);
 }
 

@@ -9,6 +9,7 @@
 enum { TARGET_MAX = 8 << 10 };
 static const int64_t SECONDS_MAX = INT64_MAX / 1000000000; /* since the epoch, in ns */
 
+/* clang-format off */
 static const struct {
     const char *name;
     enum head_field field;
@@ -29,8 +30,11 @@ static const struct {
     {"content-encoding", HEAD_CONTENT_ENCODING},
     {"server", HEAD_SERVER},
     {"retry-after", HEAD_RETRY_AFTER},
-    {"openai-processing-ms", HEAD_PROCESSING_MS},
+#define FIELD(field, name, fact, unit_ns) {name, field},
+    HEAD_FIGURES(FIELD)
+#undef FIELD
 };
+/* clang-format on */
 
 static void wipe(char *text) {
     if (text) explicit_bzero(text, strlen(text));

@@ -7,6 +7,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Counts and durations that servers tell in a response's head: field, name, the fact they become, its unit in
+ * ns (0: a count). Of what is told twice the later row holds. Names have fewer than 40 characters. */
+/* clang-format off */
+#define HEAD_FIGURES(X) \
+    X(HEAD_OPENAI_PROCESSING, "openai-processing-ms", F_reported_total_ns, 1e6) \
+    X(HEAD_TGI_TOTAL, "x-total-time", F_reported_total_ns, 1e6) \
+    X(HEAD_TGI_QUEUE, "x-queue-time", F_reported_queue_ns, 1e6) \
+    X(HEAD_TGI_PER_TOKEN, "x-time-per-token", F_reported_itl_ns, 1e6) \
+    X(HEAD_TGI_PROMPT, "x-prompt-tokens", F_prompt_tokens, 0) \
+    X(HEAD_TGI_GENERATED, "x-generated-tokens", F_output_tokens_told, 0) \
+    X(HEAD_FIREWORKS_TOTAL, "fireworks-server-processing-time", F_reported_total_ns, 1e9) \
+    X(HEAD_FIREWORKS_TTFT, "fireworks-server-time-to-first-token", F_reported_ttft_ns, 1e9) \
+    X(HEAD_FIREWORKS_PROMPT, "fireworks-prompt-tokens", F_prompt_tokens, 0) \
+    X(HEAD_FIREWORKS_CACHED, "fireworks-cached-prompt-tokens", F_cached_tokens, 0)
+
 enum head_field {
     HEAD_REQUEST_ID,
     HEAD_TRACEPARENT,
@@ -22,9 +37,12 @@ enum head_field {
     HEAD_CONTENT_ENCODING,
     HEAD_SERVER,
     HEAD_RETRY_AFTER,
-    HEAD_PROCESSING_MS,
+#define FIELD(field, name, fact, unit_ns) field,
+    HEAD_FIGURES(FIELD)
+#undef FIELD
     N_HEAD_FIELDS
 };
+/* clang-format on */
 
 #define HEAD_VALUE_MAX ((size_t)8 << 10) /* of one value; the rest is dropped */
 

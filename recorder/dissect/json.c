@@ -3,6 +3,7 @@
 #include "recorder/dissect/json.h"
 
 #include "recorder/dissect/jsontext.h"
+#include "recorder/dissect/jsonwalk.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -77,6 +78,16 @@ struct json_doc json_open(const char *p, size_t n) {
     }
     d.root = (struct json *)parse(p, n, &d);
     if (d.root) d.verdict = JSON_OK;
+    free(copy);
+    return d;
+}
+
+struct json_doc json_open_without(const char *p, size_t n, const char *const *keys) {
+    enum { LARGE_BYTES = 4096 };
+    char *copy = keys && n > LARGE_BYTES ? malloc(n) : NULL;
+    if (!copy) return json_open(p, n);
+    size_t kept = jsonwalk_without(p, n, keys, copy);
+    struct json_doc d = kept > 0 ? json_open(copy, kept) : json_open(p, n);
     free(copy);
     return d;
 }

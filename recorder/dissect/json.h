@@ -24,6 +24,9 @@ struct json_doc {
  */
 struct json_doc json_open(const char *p, size_t n);
 void json_close(struct json_doc *d);
+/* The same, but the values of these members of the outermost object (keys, NULL at the end; NULL: none) read
+ * as null when the text is large: they are not parsed. */
+struct json_doc json_open_without(const char *p, size_t n, const char *const *keys);
 
 const struct json *json_get(const struct json *object, const char *key);
 /* The value at a path of keys with dots between them, none longer than 63 bytes. */

@@ -31,6 +31,14 @@ static bool is_key(const struct scan *s, const char *key) {
     return strcmp(s->key, key) == 0;
 }
 
+static bool is_limit(const struct scan *s) {
+    static const char *const keys[] = {"max_tokens", "max_completion_tokens", "max_output_tokens",
+                                       "n_predict"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (is_key(s, keys[i])) return true;
+    return false;
+}
+
 static void scalar(struct scan *s) {
     char text[24] = "";
     size_t n = 0;
@@ -38,8 +46,7 @@ static void scalar(struct scan *s) {
     if (n == 0) s->p++;
     if (s->depth != 1) return;
     if (is_key(s, "stream")) s->out.stream = strcmp(text, "true") == 0;
-    if ((is_key(s, "max_tokens") || is_key(s, "max_completion_tokens") || is_key(s, "n_predict")) && n > 0 &&
-        text[0] >= '0' && text[0] <= '9' && n < 19)
+    if (is_limit(s) && n > 0 && text[0] >= '0' && text[0] <= '9' && n < 19)
         s->out.max_tokens = strtoll(text, NULL, 10);
 }
 
@@ -88,6 +95,7 @@ struct jsonscan jsonscan(const char *p, size_t n) {
             if (c == ',' && s.depth == 2 && s.elements > 0) count_element(&s);
             s.p++;
         } else {
+            if (s.depth == 2 && is_key(&s, "prompt")) s.elements = INT64_MIN; /* token ids: one prompt */
             if (s.depth == 2 && s.elements == 0) count_element(&s);
             scalar(&s);
         }

@@ -27,21 +27,24 @@ static size_t add(struct tok_event *e, unsigned what, size_t bytes) {
     return bytes;
 }
 
-static void function(struct answer *a, const struct json *f, int64_t index, struct tok_event *e) {
+static struct tool_call *function(struct answer *a, const struct json *f, int64_t index,
+                                  struct tok_event *e) {
     const char *args = json_text(json_get(f, "arguments"));
     if (!args) args = json_text(json_get(f, "input"));
     add(e, TOK_TOOL, json_text_bytes(json_get(f, "name")));
     add(e, TOK_TOOL, args ? strlen(args) : 0);
-    answer_tool(a, e->choice, index, args);
+    return answer_tool(a, e->choice, index, args);
 }
 
 static void tools(struct answer *a, const struct json *delta, struct tok_event *e) {
     int64_t position = 0, index;
     for (const struct json *t = json_first(json_get(delta, "tool_calls")); t; t = json_next(t), position++) {
         const struct json *f = json_get(t, "function");
-        if (!json_is_object(f)) f = json_get(t, "custom");
+        bool custom = !json_is_object(f) && json_is_object(json_get(t, "custom"));
+        if (custom) f = json_get(t, "custom");
         if (!json_int(json_get(t, "index"), &index)) index = position;
-        function(a, f, index, e);
+        struct tool_call *call = function(a, f, index, e);
+        if (call && custom) call->args_are = ARGS_FREE;
     }
     const struct json *legacy = json_get(delta, "function_call");
     if (json_is_object(legacy)) function(a, legacy, -1, e);
@@ -99,4 +102,5 @@ const struct dialect dialect_openai_chat = {
     .body = read_root,
     .holes = openai_holes,
     .n_holes = OPENAI_HOLES,
+    .counts_by_choice = true,
 };

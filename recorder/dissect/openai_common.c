@@ -79,10 +79,11 @@ static void read_choice(struct answer *a, const struct json *choice, int64_t pos
     if (json_int(json_get(choice, "index"), &at) && at >= 0 && at <= INT32_MAX) index = at;
     e.choice = (uint32_t)index;
     struct choice *c = answer_choice(a, index);
+    if (running >= 0) answer_count_of_choice(a, index, running);
     texts(a, choice, &e);
     take_echo(a, c, &e);
     finish(a, c, choice, &e);
-    if (!json_is_null(json_get(choice, "matched_stop"))) answer_keep(a, F_matched_stop_seen, 1);
+    if (json_get(choice, "matched_stop")) answer_keep(a, F_matched_stop_seen, 1);
     answer_keep_real(a, F_decoded_per_iter, json_get(choice, "avg_decoded_tokens_per_iter"));
     answer_event(a, &e);
 }
@@ -93,5 +94,6 @@ void openai_read(struct answer *a, const struct json *root, openai_texts *texts)
     int64_t running = openai_usage(a, root), position = 0;
     for (const struct json *c = json_first(choices); c; c = json_next(c))
         read_choice(a, c, position++, running, texts);
+    if (running >= 0 && (position != 1 || !a->streamed)) a->total_of_choice = false; /* it is of all */
     if (position != 1) a->plain_path = NULL;
 }

@@ -17,8 +17,12 @@ void openai_read(struct answer *a, const struct json *root, openai_texts *texts)
 /* Usage, timings, metrics and their kin, wherever they stand in root. The running count of output tokens that
  * root tells, or -1. */
 int64_t openai_usage(struct answer *a, const struct json *root);
+/* Tells F_spec_histogram of a list of whole numbers; anything else tells nothing. */
+void openai_histogram(struct answer *a, const struct json *list);
 /* Facts of a request. */
 void openai_request(struct answer *a, const struct json *body);
+/* The constraint on the output that a request asks for, NULL: none. */
+const char *openai_schema(const struct json *body);
 /* Bytes of text in a content value: a string or a list of parts. Parts that are no text are counted in
  * *n_media when it is not NULL. */
 size_t openai_content_bytes(const struct json *content, int64_t *n_media);

@@ -36,4 +36,5 @@ const struct dialect dialect_openai_completions = {
     .body = read_root,
     .holes = openai_holes,
     .n_holes = OPENAI_HOLES,
+    .counts_by_choice = true,
 };

@@ -40,7 +40,7 @@ static void prompt(struct answer *a, const struct json *p, int64_t *bytes) {
     if (n == 1 && json_text(first)) a->echo_bytes = *bytes;
 }
 
-static const char *schema(const struct json *body) {
+const char *openai_schema(const struct json *body) {
     static const struct {
         const char *path, *name;
     } rows[] = {
@@ -82,7 +82,10 @@ void dialect_common_request(struct answer *a, const struct json *body) {
     }
     const struct json *stream = json_get(body, "stream");
     if (!json_is_null(stream)) answer_int(a, F_stream, json_is_true(stream));
-    for (int i = 0; i < 3; i++) told_int(a, F_max_tokens, json_get(body, limits[i]));
+    for (int i = 0; i < 3; i++) {
+        int64_t limit; /* below 0 is none: llama.cpp */
+        if (json_int(json_get(body, limits[i]), &limit) && limit >= 0) answer_int(a, F_max_tokens, limit);
+    }
     double temperature;
     if (json_real(json_get(body, "temperature"), &temperature))
         trw_real(a->trw, a->id, F_temperature, temperature);
@@ -112,7 +115,7 @@ void openai_request(struct answer *a, const struct json *body) {
     if (media > 0) answer_int(a, F_images, media);
     if (n_tools < 0) n_tools = json_count(json_get(body, "functions"));
     if (n_tools >= 0) answer_int(a, F_tools, n_tools);
-    const char *constraint = schema(body);
+    const char *constraint = openai_schema(body);
     if (constraint) answer_text(a, F_schema, constraint, strlen(constraint));
     if (json_is_object(json_get(body, "prediction"))) answer_int(a, F_prediction, 1);
     a->echo = json_is_true(json_get(body, "echo"));

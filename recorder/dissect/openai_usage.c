@@ -14,6 +14,8 @@ enum place {
     SPEC,
     SGL_SPEC,
     GROQ,
+    GROQ_PROMPT,
+    GROQ_OUTPUT,
     TIME_INFO,
     NVEXT,
     STATS,
@@ -34,6 +36,8 @@ static const struct {
     [SPEC] = {METRICS, "speculative_decoding"},
     [SGL_SPEC] = {-1, "sglext.spec_tokens_details"},
     [GROQ] = {-1, "x_groq.usage"},
+    [GROQ_PROMPT] = {GROQ, "prompt_tokens_details"},
+    [GROQ_OUTPUT] = {GROQ, "completion_tokens_details"},
     [TIME_INFO] = {-1, "time_info"},
     [NVEXT] = {-1, "nvext.timing"},
     [STATS] = {-1, "stats"},
@@ -50,6 +54,8 @@ static const struct row {
     double unit_ns;
 } rows[] = {
     {PREFIX, "num_cached_tokens", F_cached_tokens, 0},
+    {GROQ_PROMPT, "cached_tokens", F_cached_tokens, 0},
+    {GROQ_OUTPUT, "reasoning_tokens", F_reasoning_tokens, 0},
     {USAGE, "prompt_cache_hit_tokens", F_cached_tokens, 0},
     {USAGE, "cached_tokens", F_cached_tokens, 0},
     {PROMPT, "cached_tokens", F_cached_tokens, 0},
@@ -128,7 +134,7 @@ static void timings_totals(struct answer *a, const struct json *timings) {
     if (has_cache) unless_by_usage(a, F_cached_tokens, cached);
 }
 
-static void histogram(struct answer *a, const struct json *list) {
+void openai_histogram(struct answer *a, const struct json *list) {
     char text[512] = "";
     size_t n = 0;
     for (const struct json *v = json_first(list); v && n < sizeof text - 24; v = json_next(v)) {
@@ -152,7 +158,7 @@ static void cached_by_place(struct answer *a, const struct json *details) {
 
 static void spec_details(struct answer *a, const struct json *spec) {
     answer_keep_real(a, F_reported_accept_length, json_get(spec, "mean_acceptance_length"));
-    histogram(a, json_get(spec, "acceptance_histogram"));
+    openai_histogram(a, json_get(spec, "acceptance_histogram"));
 }
 
 int64_t openai_usage(struct answer *a, const struct json *root) {

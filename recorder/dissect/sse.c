@@ -16,7 +16,7 @@ static void fresh(struct sse *s, struct pool *pool) {
     s->kept_at = 0;
     s->name[0] = 0;
     s->wire_bytes = 0;
-    s->overflow = false;
+    s->overflow = s->bare = false;
 }
 
 static void dispatch(struct sse *s, struct pool *pool, bool cut, event_fn *event, void *ctx) {
@@ -54,7 +54,18 @@ static void add_data(struct sse *s, struct pool *pool, const char *p, size_t n) 
     if (!buf_add(&s->kept, pool, "\n", 1) || !buf_add(&s->kept, pool, p, n)) s->overflow = true;
 }
 
+/* No field is called like this: an error whose JSON stands bare in the stream, over several lines (Gemini).
+ */
+static bool is_bare(struct sse *s, char first) {
+    if (first == '{' && s->where == SSE_NO_DATA) s->bare = true;
+    return s->bare;
+}
+
 static void take_line(struct sse *s, struct pool *pool, const char *p, size_t n) {
+    if (is_bare(s, *p)) {
+        add_data(s, pool, p, n);
+        return;
+    }
     const char *colon = memchr(p, ':', n);
     if (colon == p) {
         s->comments++;

@@ -14,10 +14,12 @@
 struct event {
     const char *data;
     size_t n_data;
-    const char *name; /* value of the event: line; "" without one; cut at 63 bytes */
+    const char *name; /* as the framing tells it (event: line); "" without one; cut at 63 bytes */
     size_t wire_bytes;
     bool cut;    /* the stream ended before the event did */
-    bool unread; /* too large to be kept: data is empty */
+    bool unread; /* too large to be kept, or damaged: data is empty */
+    /* The framing itself says that this is an error: its type, "" without one. NULL: it does not. */
+    const char *error_type;
 };
 typedef void event_fn(void *ctx, const struct event *e);
 
@@ -35,6 +37,7 @@ struct sse {
     bool in_line;           /* the last read ended inside a line */
     bool skip_lf, count_lf; /* the last byte was a CR: an LF belongs to it; it counts to the current event */
     bool overflow;          /* the event is too large */
+    bool bare;              /* its lines are JSON without a field's name */
 };
 
 /* Zeroed is a stream's beginning. Calls event for each event that ends in these bytes. */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DIGITS_MAX = 15, LEARN_MAX = 16, LEARN_AGAIN = 256 };
+enum { DIGITS_MAX = 15, DECIMAL_MAX = 40, LEARN_MAX = 16, LEARN_AGAIN = 256 };
 
 static const char *skip_space(const char *p, const char *end) {
     while (p < end && (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r')) p++;
@@ -142,14 +142,40 @@ static const char *number(const char *p, const char *end, int64_t *value) {
     return p;
 }
 
-static const char *list(const char *p, const char *end, int32_t *count) {
+static const char *digits(const char *p, const char *end) {
+    while (p < end && *p >= '0' && *p <= '9') p++;
+    return p;
+}
+
+/* Any number that the parser takes as it is: it marks long whole ones, and none is read from here. */
+static const char *decimal(const char *p, const char *end) {
+    const char *from = p, *part;
+    p += p < end && *p == '-';
+    part = p, p = digits(p, end);
+    if (p == part || (*part == '0' && p - part > 1)) return NULL;
+    bool whole = p == end || !strchr(".eE", *p);
+    if (p < end && *p == '.') {
+        part = ++p, p = digits(p, end);
+        if (p == part) return NULL;
+    }
+    if (p < end && (*p == 'e' || *p == 'E')) {
+        p++;
+        p += p < end && (*p == '-' || *p == '+');
+        part = p, p = digits(p, end);
+        if (p == part) return NULL;
+    }
+    return p - from <= (whole ? DIGITS_MAX : DECIMAL_MAX) ? p : NULL;
+}
+
+/* A list of numbers, only_whole: of token ids. */
+static const char *list(const char *p, const char *end, bool only_whole, int32_t *count) {
     int64_t unused;
     *count = 0;
     if (p == end || *p++ != '[') return NULL;
     while (p < end && *p != ']') {
         if (*count > 0 && *p++ != ',') return NULL;
         while (p < end && *p == ' ') p++;
-        p = number(p, end, &unused);
+        p = only_whole ? number(p, end, &unused) : decimal(p, end);
         if (!p) return NULL;
         ++*count;
     }
@@ -158,7 +184,7 @@ static const char *list(const char *p, const char *end, int32_t *count) {
 
 static const char *fill(enum hole hole, const char *p, const char *end, struct tok_event *says) {
     size_t bytes = 0;
-    int64_t unused;
+    int32_t unused;
     switch (hole) {
     case HOLE_TEXT:
         p = text(p, end, &bytes);
@@ -166,8 +192,9 @@ static const char *fill(enum hole hole, const char *p, const char *end, struct t
         return bytes > 0 ? p : NULL;
     case HOLE_PADDING: return text(p, end, &bytes);
     case HOLE_RUNNING: return number(p, end, &says->running);
-    case HOLE_NUMBER: return number(p, end, &unused);
-    case HOLE_IDS: return list(p, end, &says->ids);
+    case HOLE_NUMBER: return decimal(p, end);
+    case HOLE_NUMBERS: return list(p, end, false, &unused);
+    case HOLE_IDS: return list(p, end, true, &says->ids);
     }
     return NULL;
 }

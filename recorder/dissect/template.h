@@ -15,7 +15,8 @@ enum hole {
     HOLE_TEXT,    /* a text that is not empty: its bytes are told */
     HOLE_RUNNING, /* a whole number: the running count */
     HOLE_IDS,     /* a list of whole numbers: how many is told */
-    HOLE_NUMBER,  /* a whole number of no interest */
+    HOLE_NUMBER,  /* a number of no interest, whole or not */
+    HOLE_NUMBERS, /* a list of such numbers */
     HOLE_PADDING, /* a text of no interest */
 };
 

@@ -274,7 +274,7 @@ SELECT
 
   -- METRIC accept_length
   --   is       tokens gained per verify step: the bonus token in, the prefill token out
-  --   formula  1 + accepted / verify steps; steps untold: N - 1 - accepted (one choice, finish other than stop)
+  --   formula  1 + accepted / verify steps; steps untold: N - 1 - accepted (one choice, finished by its length)
   --   unit     tokens
   --   absent   no verify steps, or the engine does not say
   --   peers    reported_accept_length is the engine's own
@@ -335,7 +335,7 @@ FROM (
       WHEN cached_tokens IS NULL AND COALESCE(zeros_left_out, 0) = 1 THEN 'miss_inferred'
       ELSE 'unreported' END AS cache_class,
     CASE WHEN itl_absent IS NULL AND series_tokens > 0 THEN 1.0 * series_span_ns / series_tokens END AS tpot_ns,
-    CASE WHEN COALESCE(choices, 1) = 1 AND finish_reason <> 'stop' AND output_tokens - 1 - accepted > 0
+    CASE WHEN COALESCE(choices, 1) = 1 AND COALESCE(length_finishes, finish_reason = 'length') = 1 AND output_tokens - 1 - accepted > 0
       THEN output_tokens - 1 - accepted END AS steps_derived
   FROM (
     SELECT *,

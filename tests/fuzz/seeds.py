@@ -6,6 +6,7 @@ fuzz_trr      of each trace the file as it is (first byte 0) and to be given che
 fuzz_dialect  every sample of tests/wire: streams as they are, whole answers behind a B, requests behind an R
 fuzz_http1    that request, and the answer with a length, in chunks with extensions and trailers, after a 100, and a tunnel
 fuzz_dissect  a request and each sample as its answer, in pieces as fuzz_dissect.c reads them
+fuzz_awsstream, fuzz_jsonarray  frames, and samples as an array's elements, behind their four bytes of cuts
 others        every sample as it is
 """
 import ctypes
@@ -113,6 +114,11 @@ def main():
     pairs = [messages(asks[s["api"]], s, b) for s, b in bodies]
     write(out / "fuzz_dissect", [b"".join(pieces(0, up)) + b"".join(pieces(1, down)) for up, down in pairs])
     write(out / "fuzz_http1", [m for up, down in pairs for m in of_http1(up, down)])
+    write(out / "fuzz_awsstream", [b"\7\3\5\1" + b for s, b in bodies if s["framing"] == "aws-eventstream"])
+    lines = [l[5:].strip() for _, b in bodies for l in b.splitlines() if l.startswith(b"data:")]
+    arrays = [b"[" + b",\r\n".join(lines[i : i + 4]) + b"]" for i in range(0, len(lines), 4)]
+    write(out / "fuzz_jsonarray", [b"\7\3\5\1" + a for a in arrays])
+    write(out / "fuzz_json", lines + [b for s, b in bodies if s["framing"] == "json"])
     write(out / "others", [b for _, b in bodies])
 
 

@@ -272,6 +272,21 @@ static void hidden_tokens_are_in_no_arrival(void **state) {
     assert_int_equal(a.hidden_tokens, 90);
 }
 
+/* Gemini's running count leaves thoughts out, its total takes them in. */
+static void a_running_count_without_the_hidden_ones_is_no_mismatch(void **state) {
+    static const struct ev e[] = {{10, T, 4, 2, -1, -1, 0}, {20, T, 4, 5, -1, -1, 0}};
+    struct attribute_facts f = facts();
+    f.output_tokens_told = 17;
+    f.reasoning_tokens = 12;
+    struct attribution a = RUN_EVENTS(e, &f);
+    IS(&a, "running_usage", "exact", 2, 3);
+    assert_int_equal(a.hidden_tokens, 12);
+    assert_int_equal(a.token_mismatch, ATTRIBUTE_NONE);
+    f.output_tokens_told = 18;
+    a = RUN_EVENTS(e, &f);
+    assert_int_equal(a.token_mismatch, 13);
+}
+
 static void a_summary_sets_the_first_token_only(void **state) {
     static const struct ev e[] = {{5, TOK_SUMMARY, 40, -1, -1, -1, 0}, TEXT(30, 4), TEXT(50, 4)};
     struct attribute_facts f = facts();
@@ -423,6 +438,7 @@ int main(void) {
         cmocka_unit_test(logprobs_count_visible_tokens),
         cmocka_unit_test(an_echoed_prompt_is_no_output),
         cmocka_unit_test(hidden_tokens_are_in_no_arrival),
+        cmocka_unit_test(a_running_count_without_the_hidden_ones_is_no_mismatch),
         cmocka_unit_test(a_summary_sets_the_first_token_only),
         cmocka_unit_test(reads_within_the_window_are_one_arrival),
         cmocka_unit_test(sixteen_tokens_at_once_are_buffered),

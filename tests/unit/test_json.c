@@ -246,6 +246,10 @@ static void the_scanner_takes_what_it_can(void **state) {
         (void)jsonscan(copy, n);
         free(copy);
     }
+    text = "{\"prompt\":[17, 4], \"max_output_tokens\":9";
+    s = jsonscan(text, strlen(text));
+    assert_int_equal(s.prompts, -1); /* token ids are one prompt */
+    assert_int_equal(s.max_tokens, 9);
     s = jsonscan("{\"messages\":[]", 14);
     assert_int_equal(s.messages, -1);
 }

@@ -114,8 +114,8 @@ static void the_body_wins_over_the_path(void **state) {
         {"/v1/completions", "{\"messages\":[]}", "openai-chat"},
         {"/v1/chat/completions", "{\"prompt\":\"x\"}", "openai-completions"},
         {"/v1/embeddings", "{\"input\":\"x\"}", "other"},
-        {"/v1/messages", "{\"messages\":[]}", "other"},
-        {"/completion", "{\"prompt\":\"x\"}", "other"},
+        {"/v1/messages", "{\"messages\":[]}", "anthropic-messages"},
+        {"/completion", "{\"prompt\":\"x\"}", "llamacpp-completion"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         begin();
@@ -176,6 +176,55 @@ static void tool_calls_are_counted_by_index(void **state) {
     end();
     hold(F_tool_calls, 1);
     hold(F_tool_args_valid, 0);
+}
+
+static void free_text_for_a_tool_is_not_judged(void **state) {
+    begin();
+    event(
+        "{\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"type\":\"custom\",\"custom\":{"
+        "\"name\":\"sql\",\"input\":\"SELECT\"}}]},\"finish_reason\":\"tool_calls\"}]}");
+    end();
+    hold(F_tool_calls, 1);
+    hold(F_tool_args_valid, -1);
+}
+
+/* Each choice of a stream tells its own count: a stream that ends without a usage of all tells no total. */
+static void counts_of_choices_add_up(void **state) {
+    static const char *const events[] = {
+        "{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}}],\"usage\":{\"completion_tokens\":1}}",
+        "{\"choices\":[{\"index\":1,\"delta\":{\"content\":\"b\"}}],\"usage\":{\"completion_tokens\":1}}",
+        "{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"c\"}}],\"usage\":{\"completion_tokens\":2}}",
+        "{\"choices\":[{\"index\":1,\"delta\":{},\"finish_reason\":\"stop\"}],\"usage\":{\"completion_"
+        "tokens\":1}}"};
+    begin();
+    for (int i = 0; i < 4; i++) event(events[i]);
+    end();
+    hold(F_output_tokens_told, 3);
+    begin();
+    for (int i = 0; i < 4; i++) event(events[i]);
+    event("{\"choices\":[],\"usage\":{\"completion_tokens\":5}}");
+    end();
+    hold(F_output_tokens_told, 5);
+}
+
+static void matched_stop_counts_as_null_too(void **state) {
+    begin();
+    event("{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"},\"matched_stop\":null}]}");
+    end();
+    hold(F_matched_stop_seen, 1);
+}
+
+static void details_of_groq_are_read(void **state) {
+    begin();
+    event("{\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],\"x_groq\":{\"usage\":{"
+          "\"prompt_tokens\":64,"
+          "\"completion_tokens\":5,\"completion_tokens_details\":{\"reasoning_tokens\":3},"
+          "\"prompt_tokens_details\":{\"cached_tokens\":9}}}}");
+    end();
+    hold(F_cached_tokens, 9);
+    hold(F_reasoning_tokens, 3);
+    hold(F_stop_finishes, 1);
+    hold(F_length_finishes, 0);
 }
 
 static void arguments_of_a_cut_answer_are_not_judged(void **state) {
@@ -453,6 +502,10 @@ int main(void) {
         cmocka_unit_test(the_body_wins_over_the_path),
         cmocka_unit_test(a_deployment_is_the_model),
         cmocka_unit_test(tool_calls_are_counted_by_index),
+        cmocka_unit_test(free_text_for_a_tool_is_not_judged),
+        cmocka_unit_test(counts_of_choices_add_up),
+        cmocka_unit_test(matched_stop_counts_as_null_too),
+        cmocka_unit_test(details_of_groq_are_read),
         cmocka_unit_test(arguments_of_a_cut_answer_are_not_judged),
         cmocka_unit_test(an_echo_is_no_output),
         cmocka_unit_test(choices_have_their_own_finish),

@@ -79,6 +79,8 @@ static const struct {
      "b\n\n",
      "|a\xe2\x80\xa8"
      "b|13\ncomments 0\n"},
+    {"bare JSON", "data: a\n\n{\n:\"error\": {}\r\n}\n\ndata: b\n{\n\n{\"c",
+     "|a|9\n|{\n:\"error\": {}\n}|19\n|b|11\n|{\"c|3 cut\ncomments 0\n"},
     {"blank lines only", "\n\n\r\n\r\r\n\n", "comments 0\n"},
     {"nothing", "", "comments 0\n"},
 };
