@@ -98,7 +98,7 @@ void answer_count_of_choice(struct answer *a, int64_t index, int64_t running) {
     a->total_of_choice = true;
 }
 
-void answer_finish(struct answer *a, struct choice *c, const char *reason, bool with_text) {
+void answer_finish(struct answer *a, struct choice *c, const char *reason) {
     c->finished = a->ended = true;
     snprintf(c->finish, sizeof c->finish, "%.47s", reason);
     if (strcmp(reason, "error") == 0 || strcmp(reason, "abort") == 0 || strcmp(reason, "failed") == 0)

@@ -122,7 +122,7 @@ struct choice *answer_choice(struct answer *a, int64_t index);
 /* A running count that one choice told: where several did, and no total came after, the total is their sum. */
 void answer_count_of_choice(struct answer *a, int64_t index, int64_t running);
 /* A finish reason, as told. Whether it is the length is said by the event's TOK_STOP. */
-void answer_finish(struct answer *a, struct choice *c, const char *reason, bool with_text);
+void answer_finish(struct answer *a, struct choice *c, const char *reason);
 /* A piece of a tool call: counted once, its arguments kept for a check. The call; NULL: there are too many.
  */
 struct tool_call *answer_tool(struct answer *a, int64_t choice, int64_t index, const char *args);

@@ -140,7 +140,7 @@ static void finish(struct answer *a, const struct json *reason, struct tok_event
     if (!text || !*text) return;
     e->what |= TOK_FINISH;
     if (!is(text, "max_tokens") && !is(text, "model_context_window_exceeded")) e->what |= TOK_STOP;
-    if (c) answer_finish(a, c, text, false);
+    if (c) answer_finish(a, c, text);
 }
 
 /* output_tokens is not read here: at a stream's start it is neither a total nor a count so far. */

@@ -49,6 +49,7 @@ static void stream(struct answer *a, const char *path) {
         {"/converse-stream", true},
         {"/converse", false},
         {"/invoke-with-response-stream", true},
+        {"/generate_stream", true},
         {"/invoke", false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

@@ -151,7 +151,7 @@ static void finish(struct answer *a, const struct json *v, struct tok_event *e) 
     if (!reason || !*reason) return;
     e->what |= TOK_FINISH;
     if (!is(reason, "max_tokens") && !is(reason, "model_context_window_exceeded")) e->what |= TOK_STOP;
-    if (c) answer_finish(a, c, reason, (e->what & TOK_TEXT) != 0);
+    if (c) answer_finish(a, c, reason);
 }
 
 static void chunk(struct answer *a, const struct json *root) {

@@ -171,7 +171,7 @@ static void finish(struct answer *a, struct choice *c, const char *reason, struc
     if (!reason || !*reason || is(reason, "FINISH_REASON_UNSPECIFIED")) return;
     e->what |= TOK_FINISH;
     if (!is(reason, "MAX_TOKENS")) e->what |= TOK_STOP;
-    if (c) answer_finish(a, c, reason, (e->what & TOK_TEXT) != 0);
+    if (c) answer_finish(a, c, reason);
 }
 
 static void candidate(struct answer *a, const struct json *v, int64_t position, int64_t running) {

@@ -156,10 +156,11 @@ static bool is_marked(const cJSON *c) {
 }
 
 const char *json_text(const struct json *v) {
-    return is(raw(v), cJSON_String) ? raw(v)->valuestring : NULL;
+    return is(raw(v), cJSON_String) && !is_marked(raw(v)) ? raw(v)->valuestring : NULL;
 }
 size_t json_text_bytes(const struct json *v) {
-    return is(raw(v), cJSON_String) ? strlen(raw(v)->valuestring) : 0;
+    const char *text = json_text(v);
+    return text ? strlen(text) : 0;
 }
 
 bool json_int(const struct json *v, int64_t *out) {

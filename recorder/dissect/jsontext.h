@@ -20,8 +20,9 @@ struct jsontext {
 /* Looks at n bytes of text. It must be one value, white space around it; a byte order mark may come first. */
 struct jsontext jsontext_scan(const char *p, size_t n);
 
-/* A whole number that a double does not hold becomes a string of this character and its digits. */
-#define JSONTEXT_MARK '\1'
+/* A whole number that a double does not hold becomes a string of this byte, which no text of valid UTF-8 has,
+ * and its digits. */
+#define JSONTEXT_MARK '\xff'
 
 /* Writes the repaired text to out, with a terminator. Room for jsontext_room(n) bytes is needed. Returns its
  * length. Only for a text whose verdict is OK. */

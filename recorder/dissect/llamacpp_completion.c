@@ -146,7 +146,7 @@ static void finish(struct answer *a, const struct json *r, struct choice *c, str
     if (!reason) return;
     e->what |= TOK_FINISH;
     if (strcmp(reason, "limit") != 0) e->what |= TOK_STOP;
-    if (c) answer_finish(a, c, reason, (e->what & TOK_TEXT) != 0);
+    if (c) answer_finish(a, c, reason);
 }
 
 /* The choice of a result. When a second one comes, what templates say of the first one's count is no total

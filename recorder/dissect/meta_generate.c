@@ -163,7 +163,7 @@ static void finish(struct answer *a, struct choice *c, const struct json *meta, 
     if (!reason || !*reason) return;
     e->what |= TOK_FINISH;
     if (strcmp(reason, "length") != 0) e->what |= TOK_STOP;
-    answer_finish(a, c, reason, (e->what & TOK_TEXT) != 0);
+    answer_finish(a, c, reason);
     if (strcmp(reason, "abort") == 0 && json_text(json_get(f, "message"))) answer_error(a, f, f);
     told_at_end(a, meta);
 }

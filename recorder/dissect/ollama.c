@@ -120,7 +120,7 @@ static void finish(struct answer *a, const struct json *root, struct choice *c, 
     if (!reason || !*reason) return;
     e->what |= TOK_FINISH;
     if (strcmp(reason, "length") != 0) e->what |= TOK_STOP;
-    if (c) answer_finish(a, c, reason, (e->what & TOK_TEXT) != 0);
+    if (c) answer_finish(a, c, reason);
 }
 
 /* Where a line's texts are, and how templates find them. */

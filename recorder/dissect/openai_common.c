@@ -55,7 +55,7 @@ static void finish(struct answer *a, struct choice *c, const struct json *choice
     if (!reason || !*reason) return;
     e->what |= TOK_FINISH;
     if (strcmp(reason, "length") != 0) e->what |= TOK_STOP;
-    if (c) answer_finish(a, c, reason, (e->what & TOK_TEXT) != 0);
+    if (c) answer_finish(a, c, reason);
     a->plain_path = NULL;
 }
 

@@ -103,7 +103,7 @@ static void finish(struct answer *a, const struct json *response, const char *st
     if (!reason || !*reason) reason = status;
     for (int i = 0; i < 3; i++) length = length || is(reason, lengths[i]);
     e->what |= TOK_FINISH | (length ? 0u : TOK_STOP);
-    answer_finish(a, c, reason, false);
+    answer_finish(a, c, reason);
 }
 
 /* -- deltas */

@@ -57,7 +57,7 @@ static void finish(struct answer *a, struct choice *c, const struct json *detail
     if (!reason || !*reason) return;
     e->what |= TOK_FINISH;
     if (strcmp(reason, "length") != 0) e->what |= TOK_STOP;
-    answer_finish(a, c, reason, (e->what & TOK_TEXT) != 0);
+    answer_finish(a, c, reason);
 }
 
 static void chunk(struct answer *a, const struct json *root) {

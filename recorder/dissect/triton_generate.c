@@ -50,7 +50,7 @@ static void finish(struct answer *a, struct choice *c, const struct json *reason
     if (!text || !*text || strcmp(text, "None") == 0) return; /* Python's word for none yet */
     e->what |= TOK_FINISH;
     if (strcmp(text, "length") != 0) e->what |= TOK_STOP;
-    answer_finish(a, c, text, (e->what & TOK_TEXT) != 0);
+    answer_finish(a, c, text);
 }
 
 static int64_t count(const struct json *v) {

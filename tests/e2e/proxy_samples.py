@@ -73,7 +73,7 @@ def serve(sample, received, conn):
 
 def ask(proxy, sample, received, asks):
     a = asks[sample["api"]]
-    body = json.dumps(a["body"]).encode()
+    body = a["body"].encode()
     conn = proxy.connect()
     received[0] = 0
     conn.sendall(f"POST {a['path']} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Request-Id: {sample['file']}\r\n"
@@ -130,6 +130,8 @@ def check(sample, row, arrivals):
     outcome = "http_error" if sample.get("http_status", 200) >= 300 else "stream_error" if error else None
     if outcome or not sample.get("truncated"):
         same("outcome", row["outcome"], outcome or "ok")
+    if sample.get("cold_start") and row["status"] < 300:
+        same("cache_class", row.get("cache_class"), "cold")
     if not streamed:
         return
     same("token_source", row.get("token_source"), SOURCES.get(sample["tokens_source"], sample["tokens_source"]))

@@ -288,7 +288,7 @@ def summed(t):
 
 def meta_generate(t, name, root):
     """SGLang's and LMDeploy's /generate: the count is cumulative in every mode, the text may be."""
-    if isinstance(root, list): t.doubts |= {"prompt_tokens", "cached_tokens"}      # of several prompts, or one prompt told several times?
+    if isinstance(root, list) or get(root, "index"): t.doubts |= {"prompt_tokens", "cached_tokens"}      # of several prompts, or one prompt told several times?
     for n, one in enumerate(root if isinstance(root, list) else [root]):
         m, c = get(one, "meta_info"), first(get(one, "index"), n)
         if m is None: continue
@@ -341,7 +341,9 @@ def llamacpp(t, name, root):
         if get(one, "tokens_predicted") is not None: tok.running["count"] = one["tokens_predicted"]; t.seen[("count", c)] = one["tokens_predicted"]
         t.keep("prompt_tokens", get(one, "tokens_evaluated"))
         timings = get(one, "timings")
-        t.keep("cached_tokens", get(timings, "cache_n")); t.keep("draft_tokens", get(timings, "draft_n")); t.keep("accepted_tokens", get(timings, "draft_n_accepted"))
+        t.keep("cached_tokens", get(timings, "cache_n"))
+        for fact, name in (("draft_tokens", "draft_n"), ("accepted_tokens", "draft_n_accepted")):      # each choice is a task of its own
+            if get(timings, name) is not None: t.seen[(fact, c)] = timings[name]; t.keep(fact, sum(v for k, v in t.seen.items() if isinstance(k, tuple) and k[0] == fact))
         if get(one, "stop") is True: t.end(); t.finish(get(one, "stop_type"), c)
     summed(t)
 
@@ -377,7 +379,7 @@ def api_of(path, body, root, framing):
     if "meta_info" in keys:
         theirs = {"output_token_logprobs", "routed_experts"} & set(get(one, "meta_info") or {}) and "id" not in (get(one, "meta_info") or {})
         return "lmdeploy-generate" if theirs or ("prompt" in (body or {}) and "id" not in one["meta_info"]) else "sglang-generate"
-    if "choices" in keys: return "openai-completions" if any("text" in c for c in one["choices"] or [] if isinstance(c, dict)) or get(one, "object") == "text_completion" or ("/completions" in path and "/chat/" not in path) else "openai-chat"
+    if "choices" in keys and (one["choices"] or one.get("object")): return "openai-completions" if any("text" in c for c in one["choices"] or [] if isinstance(c, dict)) or get(one, "object") == "text_completion" or ("/completions" in path and "/chat/" not in path) else "openai-chat"
     if "token" in keys or "generated_text" in keys: return "tgi-generate"
     if "text_output" in keys: return "triton-generate"
     if "done" in keys: return "ollama-chat" if "message" in keys else "ollama-generate"

@@ -206,6 +206,7 @@ def exchange(seed):
     r = random.Random(seed)
     api, said = pick(r)
     status, note = spoil(r, api, said)
+    if said.kind != "application/vnd.amazon.eventstream" and ":stream" not in said.path and r.random() < 0.03: said.path = "/gateway/run?key=k"
     paced = r.random() < 0.3
     pieces, coding = encode(r, body_of(r, said))
     kind = said.kind + (r.choice(["; charset=utf-8", ";charset=UTF-8"]) if said.kind != "application/vnd.amazon.eventstream" and r.random() < 0.4 else "")

@@ -102,7 +102,7 @@ def running_name(take):
         if not bearing or not all(name in t.running for t in bearing): continue
         starts = {c: any(t.running[name] > 0 for t in [t for t in bearing if t.choice == c][:2]) for c in {t.choice for t in bearing}}
         whole = any(t.running[name] > 0 for t in bearing[:2])
-        if whole != all(starts.values()): take.doubts |= {"token_source", "series", "grade", "token_events", "output_tokens"}    # "the first or second of them": of each choice, or of all?
+        if whole != all(starts.values()): take.doubts |= {"token_source", "series", "grade", "token_events", "tokens_seen", "output_tokens"}    # "the first or second of them": of each choice, or of all?
         if whole: return name
     return None
 
@@ -267,11 +267,13 @@ def conclude(ask, answer, api, how, f, take, known):
     facts["response_id"] = take.seen.get("response_id")
     if any(not c["whole"] and not c["args"] for c in take.tools.values()): take.doubts.add("tool_args_valid")    # no arguments at all: valid or not?
     if facts["outcome"] != "ok": take.doubts.add("tool_args_valid")     # of a call that may be unfinished nothing can be said
+    if api == "llamacpp-completion" and len(take.choices) > 1 and facts["outcome"] != "ok": take.doubts |= {"draft_tokens", "accepted_tokens"}   # of choices cut off: told so far, or not at all?
     if any(not e.data.strip() for e in f.events): take.doubts.add("bad_events")     # whether no data is bad data is open
+    if api == "other": take.doubts |= set(facts) - {"status", "response_body_bytes", "body_whole"} | {"series"}     # neither path nor answer tells the API
     series = {}
     places = sorted([(t.event, t.choice, k) for t, k in shares if k > 0] + [(e, c, 1) for e, c in stops])
     for e, c, k in places:
-        end = f.events[e].end if e < len(f.events) else len(answer.body)
+        end = f.events[e].end if e < len(f.events) else f.pending.end
         series.setdefault(c, []).append((e, framing.read_of(end, known), k))
     return Reading(facts, series, [[t.event, k] for t, k in shares if k > 0], take.doubts, take, firsts(take, f, known, shares))
 
@@ -304,7 +306,8 @@ def check_sample(folder, asks, e):
     headers = {"content-type": KINDS[e["framing"]], **{k.lower(): v for k, v in e.get("response_headers", {}).items()}}
     if e.get("content_encoding"): headers["content-encoding"] = e["content_encoding"]
     with open(os.path.join(folder, e["file"]), "rb") as file: body = file.read()
-    r = read((ask["path"], ask["body"]), Answer(e.get("http_status", 200), headers, body, whole=not e.get("truncated")))
+    question = json.loads(ask["body"]) if isinstance(ask["body"], str) else ask["body"]
+    r = read((ask["path"], question), Answer(e.get("http_status", 200), headers, body, whole=not e.get("truncated")))
     right, seen = {}, {}
     for name in ("prompt_tokens", "cached_tokens", "cache_write_tokens", "draft_tokens", "accepted_tokens", "reasoning_tokens"):
         if name in e: right[name], seen[name] = e[name], r.facts.get(name)

@@ -77,26 +77,33 @@ def bedrock(r):
     return said
 
 
-def reason_object(p): return {"type": "length", "length": 8} if p.reasons[0] == "length" else {"type": "stop", "matched": 2}
+def reason_object(reason): return {"type": "length", "length": 8} if reason == "length" else {"type": "stop", "matched": 2}
+
+
+def meta_of(r, p, c, count, last, lmdeploy):
+    m = {"prompt_tokens": p.prompt, "completion_tokens": count, "finish_reason": reason_object(p.reasons[c]) if last else None}
+    if lmdeploy: m.update(output_token_logprobs=None, routed_experts=None)
+    else: m.update(id="e77b", weight_version="default", total_retractions=0, cached_tokens=p.cached or 0)
+    if last and p.n == 1 and not lmdeploy and r.random() < 0.3:
+        m.update(r.choice([{"spec_verify_ct": 3, "spec_num_correct_drafts": 3, "spec_num_proposed_drafts": 9}, {"spec_verify_ct": 5, "spec_accept_token_num": 4, "spec_draft_token_num": 15}]))
+    return m
 
 
 def meta_generate(r):
-    """SGLang: texts cumulative or disjoint, ids likewise or absent; LMDeploy: always disjoint."""
-    p, lmdeploy, mode = make(r, ("held",)), r.random() < 0.3, r.choice(["cumulative", "disjoint", "old_ids", "no_ids"])
-    said = Said("/generate", {"prompt": "hi", "stream": True, "max_tokens": 8} if lmdeploy else {"text": "hi", "stream": True, "sampling_params": {"max_new_tokens": 8}}, done=True)
-    text, ids, count, spec = "", [], 0, r.random() < 0.3
+    """SGLang: texts cumulative or disjoint, ids likewise or absent, several choices by index; LMDeploy: one, always disjoint."""
+    lmdeploy, mode = r.random() < 0.3, r.choice(["cumulative", "disjoint", "old_ids", "no_ids"])
+    p = make(r, ("held",), 1 if lmdeploy else 2)
+    said = Said("/generate", {"prompt": "hi", "stream": True, "max_tokens": 8} if lmdeploy else {"text": "hi", "stream": True, "sampling_params": {"max_new_tokens": 8, "n": p.n}}, done=True)
+    text, ids = [""] * p.n, [[] for _ in range(p.n)]
     steps = [s for s in p.steps if s.tokens] or p.steps[:1]
+    ends = {s.choice: i for i, s in enumerate(steps)}
     for i, s in enumerate(steps):
-        last = i == len(steps) - 1
-        new = [r.randint(3, 9999) for _ in range(s.tokens)] + ([2] * p.eos[0] if last else [])
-        text += s.text; ids = ids + new; count += len(new)
-        whole = not lmdeploy and mode in ("cumulative", "old_ids", "no_ids")
-        m = {"prompt_tokens": p.prompt, "completion_tokens": count, "finish_reason": reason_object(p) if last else None}
-        if lmdeploy: m.update(output_token_logprobs=None, routed_experts=None)
-        else: m.update(id="e77b", weight_version="default", total_retractions=0, cached_tokens=p.cached or 0)
-        if last and spec and not lmdeploy: m.update(r.choice([{"spec_verify_ct": 3, "spec_num_correct_drafts": 3, "spec_num_proposed_drafts": 9}, {"spec_verify_ct": 5, "spec_accept_token_num": 4, "spec_draft_token_num": 15}]))
-        obj = {"text": text if whole else s.text, "meta_info": m}
-        if lmdeploy or mode != "no_ids": obj["output_ids"] = ids if mode == "cumulative" and not lmdeploy else new
+        c, last = s.choice, ends[s.choice] == i
+        new = [r.randint(3, 9999) for _ in range(s.tokens)] + ([2] * p.eos[c] if last else [])
+        text[c] += s.text; ids[c] = ids[c] + new
+        obj = {"text": s.text if lmdeploy or mode == "disjoint" else text[c], "meta_info": meta_of(r, p, c, len(ids[c]), last, lmdeploy)}
+        if p.n > 1: obj["index"] = c
+        if lmdeploy or mode != "no_ids": obj["output_ids"] = ids[c] if mode == "cumulative" and not lmdeploy else new
         said.say(obj)
     return said
 
@@ -142,19 +149,24 @@ def ollama(r):
     return said
 
 
+def llama_timings(p, count, spec):
+    return {"cache_n": p.cached or 0, "prompt_n": p.prompt - (p.cached or 0), "prompt_ms": 92.0, "predicted_n": count, "predicted_ms": 9.75 * count, **({"draft_n": 10, "draft_n_accepted": 3} if spec else {})}
+
+
 def llamacpp(r):
-    p = make(r, ("held",))
-    said = Said(r.choice(["/completion", "/completions", "/infill"]), {"prompt": "hi", "n_predict": 64, "stream": True})
-    count, per_token, spec = 0, r.random() < 0.3, r.random() < 0.3
-    t = lambda: {"cache_n": p.cached or 0, "prompt_n": p.prompt - (p.cached or 0), "prompt_ms": 92.0, "predicted_n": count, "predicted_ms": 9.75 * count, **({"draft_n": 10, "draft_n_accepted": 3} if spec else {})}
+    p = make(r, ("held",), 2)
+    said = Said(r.choice(["/completion", "/completions", "/infill"]), {"prompt": "hi", "n_predict": 64, "stream": True, **({"n": p.n} if p.n > 1 else {})})
+    count, per_token, spec = [0] * p.n, r.random() < 0.3, r.random() < 0.3
     if r.random() < 0.2: said.say({"index": 0, "content": "", "tokens": [], "stop": False, "id_slot": -1, "tokens_predicted": 0, "tokens_evaluated": p.prompt, "prompt_progress": {"total": p.prompt, "cache": 0, "processed": 1, "time_ms": 3}})
     for s in p.steps:
-        count += s.tokens
+        count[s.choice] += s.tokens
         if s.kind == "held" and r.random() < 0.5: continue
-        said.say({"index": 0, "content": s.text, "tokens": [5] * min(1, s.tokens), "stop": False, "id_slot": -1, "tokens_predicted": count, "tokens_evaluated": p.prompt, **({"timings": t()} if per_token else {})})
-    count += p.eos[0]
-    said.say({"index": 0, "content": "", "tokens": [], "id_slot": 0, "stop": True, "model": "plover", "tokens_predicted": count, "tokens_evaluated": p.prompt, "generation_settings": {"seed": 7, "n_predict": 64, "stream": True}, "prompt": "<s> hi \"data: \"",
-              "truncated": False, "stop_type": {"length": "limit", "stop": "eos"}.get(p.reasons[0], "word"), "stopping_word": "", "tokens_cached": p.prompt + count, "timings": t()})
+        more = {"timings": llama_timings(p, count[s.choice], spec)} if per_token else {}
+        said.say({"index": s.choice, "content": s.text, "tokens": [5] * min(1, s.tokens), "stop": False, "id_slot": -1, "tokens_predicted": count[s.choice], "tokens_evaluated": p.prompt, **more})
+    for c in range(p.n):
+        count[c] += p.eos[c]
+        said.say({"index": c, "content": "", "tokens": [], "id_slot": 0, "stop": True, "model": "plover", "tokens_predicted": count[c], "tokens_evaluated": p.prompt, "generation_settings": {"seed": 7, "n_predict": 64, "stream": True}, "prompt": "<s> hi \"data: \"",
+                  "truncated": False, "stop_type": {"length": "limit", "stop": "eos"}.get(p.reasons[c], "word"), "stopping_word": "", "tokens_cached": p.prompt + count[c], "timings": llama_timings(p, count[c], spec)})
     return said
 
 

@@ -162,6 +162,7 @@ class Speaker:
 
     def step(self, i, s):
         v = self.v
+        if ("finished", s.choice) in self.started: return       # what was held back behind the last text never comes
         self.role(s.choice)
         self.count[s.choice] += s.tokens
         shown = s.kind != "held" or v["empty_events"] and (v["usage"] == "running" or self.ids) or v["output_ids"]

@@ -150,6 +150,19 @@ static void verdicts(void **state) {
     }
 }
 
+/* A number that only a string can hold is no text, and no text is taken for one. */
+static void a_large_number_is_no_text(void **state) {
+    const char *text = "{\"n\":9007199254740993,\"t\":\"\\u00011\"}";
+    struct json_doc d = open_n(text, strlen(text));
+    int64_t n;
+    assert_null(json_text(json_get(d.root, "n")));
+    assert_int_equal(json_text_bytes(json_get(d.root, "n")), 0);
+    assert_true(json_int(json_get(d.root, "n"), &n));
+    assert_string_equal(json_text(json_get(d.root, "t")), "\0011");
+    assert_false(json_int(json_get(d.root, "t"), &n));
+    json_close(&d);
+}
+
 static void every_cut_of_a_text_is_bad(void **state) {
     const char *text =
         "{\"a\":[1,-2.5e3,\"x\\u00e9\\ud83d\\ude00\",{\"b\":null}],\"c\":true,\"d\":\"\xc3\xa9\"}";
@@ -273,6 +286,7 @@ int main(void) {
         cmocka_unit_test(texts_are_repaired_and_it_is_counted),
         cmocka_unit_test(what_is_no_number_is_null),
         cmocka_unit_test(verdicts),
+        cmocka_unit_test(a_large_number_is_no_text),
         cmocka_unit_test(every_cut_of_a_text_is_bad),
         cmocka_unit_test(deep_and_wide_texts_are_refused),
         cmocka_unit_test(look_ups),
