@@ -42,10 +42,12 @@ void answer_loss(struct answer *a, enum loss l, uint64_t count, uint64_t bytes) 
 
 void answer_keep(struct answer *a, enum fact f, int64_t v) {
     if (a->latest[f] != v || !a->has[f]) a->templates.version++;
-    answer_keep_running(a, f, v);
+    a->latest[f] = v;
+    a->has[f] |= ANSWER_INT;
 }
 
 void answer_keep_running(struct answer *a, enum fact f, int64_t v) {
+    if (v == 0 && a->has[f]) return;
     a->latest[f] = v;
     a->has[f] |= ANSWER_INT;
 }

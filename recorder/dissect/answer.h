@@ -27,6 +27,7 @@ enum { ANSWER_INT = 1, ANSWER_REAL = 2, ANSWER_BY_USAGE = 4 };
  * counts of its own. */
 struct retold {
     enum { TEXT_UNSETTLED, TEXT_RETOLD, TEXT_PIECES } text;
+    uint64_t held_bytes;          /* of texts so far that counted as told before */
     uint64_t text_hash, ids_hash; /* while unsettled: of the bytes seen, of the last event's token ids */
     int64_t counts[RETOLD_COUNTS];
 };
@@ -108,7 +109,7 @@ void answer_loss(struct answer *a, enum loss l, uint64_t count, uint64_t bytes);
 
 /* Keeps a value; a later one takes its place. Absent, null and what is no number keep nothing. */
 void answer_keep(struct answer *a, enum fact f, int64_t v);
-/* The same for a count that changes with each event: templates have a hole for it. */
+/* The same for a count that changes with each event: templates have a hole for it. A zero replaces none. */
 void answer_keep_running(struct answer *a, enum fact f, int64_t v);
 void answer_keep_int(struct answer *a, enum fact f, const struct json *v);
 void answer_keep_real(struct answer *a, enum fact f, const struct json *v);

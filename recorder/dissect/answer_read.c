@@ -8,6 +8,7 @@
 
 static void tell_api(struct answer *a, const struct dialect *d) {
     if (a->dialect == d && a->asked) return;
+    if (a->dialect != d) a->templates.version++; /* what one dialect said of an event, another may not */
     a->dialect = d;
     a->asked = true;
     answer_text(a, F_api, d->name, strlen(d->name));
@@ -108,7 +109,7 @@ static bool from_template(struct answer *a, const struct event *e) {
         a->text_bytes += says.text_bytes;
     if (says.running >= 0 && a->dialect->counts_by_choice)
         answer_count_of_choice(a, says.choice, says.running);
-    if (says.running > 0) answer_keep_running(a, F_output_tokens_told, says.running + a->beside_running);
+    if (says.running >= 0) answer_keep_running(a, F_output_tokens_told, says.running + a->beside_running);
     answer_event(a, &says);
     return true;
 }

@@ -3,7 +3,7 @@
  * - as many token ids as there are tokens so far: ids are retold, and no server retells them without the text
  * - the text does not begin with the one before: pieces
  * - the same text and the same ids as before: pieces, since a retold text would hold it twice
- * - it begins with RETOLD_SURE bytes or more that were seen before: retold, as that is no chance
+ * - it goes on behind RETOLD_SURE bytes or more that were seen before: retold, as that is no chance
  *
  * Ids that are not retold do not prove pieces: servers send new ids beside a text that is retold. */
 #include "recorder/dissect/retold.h"
@@ -41,9 +41,16 @@ static void settle(struct choice *c, const struct retelling *r, size_t n, uint64
         if (n >= c->text_seen || !r->may_shrink) c->retold.text = TEXT_PIECES;
     } else if (seen && n == c->text_seen && n_ids > 0 && ids_hash == c->retold.ids_hash) {
         c->retold.text = TEXT_PIECES;
-    } else if (c->text_seen >= RETOLD_SURE && r->text) {
+    } else if (c->text_seen >= RETOLD_SURE && n > c->text_seen) {
         c->retold.text = TEXT_RETOLD;
     }
+}
+
+/* Bytes of a piece, with those that were held for a repetition before it was known to be one. */
+static size_t piece(struct choice *c, size_t n) {
+    uint64_t held = c->retold.held_bytes;
+    c->retold.held_bytes = 0;
+    return n + (size_t)held;
 }
 
 size_t retold_new_bytes(struct choice *c, const struct retelling *r) {
@@ -53,8 +60,9 @@ size_t retold_new_bytes(struct choice *c, const struct retelling *r) {
         settle(c, r, n, ids);
         c->retold.ids_hash = ids;
     }
-    if (c->retold.text == TEXT_PIECES) return n;
+    if (c->retold.text == TEXT_PIECES) return piece(c, n);
     size_t fresh = n > c->text_seen ? n - c->text_seen : 0;
+    c->retold.held_bytes += n - fresh;
     if (fresh > 0) {
         c->text_seen = n;
         if (c->retold.text == TEXT_UNSETTLED) c->retold.text_hash = hash(FNV_BASIS, r->text, n);

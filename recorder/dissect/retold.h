@@ -16,8 +16,9 @@ struct retelling {
 };
 
 /* Bytes of the event's text that are new. As long as it is not settled which of the two it is, the text is
- * taken for retold; it is settled at the choice's second event with text nearly always, and never later than
- * behind RETOLD_SURE bytes: the new bytes of an event before that can be told short by less than these. */
+ * taken for retold; it is settled at the choice's second event with text nearly always. What was taken for a
+ * repetition until then is told with the event that shows pieces: the sum is right, an event before it short.
+ */
 #define RETOLD_SURE 16
 size_t retold_new_bytes(struct choice *c, const struct retelling *r);
 

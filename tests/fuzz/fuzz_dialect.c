@@ -8,6 +8,7 @@
 
 #include "recorder/dissect/dialect.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,7 +91,10 @@ static char *run(const uint8_t *data, size_t size, bool forget) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (!shared) shared = calloc(1, sizeof *shared);
     char *fast = run(data, size, false), *slow = run(data, size, true);
-    if (strcmp(fast, slow) != 0) abort();
+    if (strcmp(fast, slow) != 0) {
+        fprintf(stderr, "remembering:\n%s\nparsing:\n%s\n", fast, slow);
+        abort();
+    }
     free(fast);
     free(slow);
     return 0;

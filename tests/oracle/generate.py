@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """One random exchange for a seed: what is asked, the very bytes an engine answers, and in which writes they go out.
 
     generate.py SEED      prints the exchange that this seed makes, and the oracle's reading of it
@@ -192,7 +193,7 @@ def spoil(r, api, said):
     """What goes wrong in the answer itself: (status, note)."""
     roll = r.random()
     if roll < 0.04:
-        status, obj = sw.refused(r, said)
+        status, obj = sw.refused(r)
         said.items, said.kind, said.done, said.headers = [("", obj)], "application/json", False, {}
         if ":stream" in said.path: said.path = said.path.replace(":streamGenerateContent", ":generateContent")
         return status, "http error"

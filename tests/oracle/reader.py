@@ -83,7 +83,7 @@ def pending(take, reader, f):
     take.event, take.cut = len(f.events), False
     if not f.pending: return
     text = f.pending.data.strip()
-    if text == b"[DONE]" or json_of(text) is not None: take.pending_kept = True; tell(take, reader, f.pending); return
+    if text == b"[DONE]" or json_of(text) is not None: tell(take, reader, f.pending); return
     take.cut = True
 
 
@@ -260,6 +260,7 @@ def conclude(ask, answer, api, how, f, take, known):
     facts["tool_calls"] = len(take.tools)
     facts["tool_args_valid"] = all(c["whole"] or json_of(c["args"].encode("utf-8", "surrogatepass")) is not None for c in take.tools.values()) if take.tools else None
     if not streamed: take.doubts.add("typed_end")               # facts.def speaks of streams
+    if take.ask.get("prediction") and by_path(*ask) == "other": take.doubts |= {"hidden_tokens", "predicted_accepted", "predicted_rejected", "series", "grade", "tokens_seen", "token_events"}   # of an unknown path the question's own facts may not be read
     if answer.status >= 300: take.doubts.add("stream_error")    # whether an HTTP error's body counts as an error inside a body is open
     facts["outcome"] = outcome(answer, api, streamed, take, parsed)
     facts["bad_events"] = take.bad
@@ -267,14 +268,14 @@ def conclude(ask, answer, api, how, f, take, known):
     facts["response_id"] = take.seen.get("response_id")
     if any(not c["whole"] and not c["args"] for c in take.tools.values()): take.doubts.add("tool_args_valid")    # no arguments at all: valid or not?
     if facts["outcome"] != "ok": take.doubts.add("tool_args_valid")     # of a call that may be unfinished nothing can be said
-    if api == "llamacpp-completion" and len(take.choices) > 1 and facts["outcome"] != "ok": take.doubts |= {"draft_tokens", "accepted_tokens"}   # of choices cut off: told so far, or not at all?
+    if api == "llamacpp-completion" and set(take.finishes) < take.choices: take.doubts |= {"draft_tokens", "accepted_tokens"}   # of choices cut off: told so far, or not at all?
     if any(not e.data.strip() for e in f.events): take.doubts.add("bad_events")     # whether no data is bad data is open
     if api == "other": take.doubts |= set(facts) - {"status", "response_body_bytes", "body_whole"} | {"series"}     # neither path nor answer tells the API
     series = {}
     places = sorted([(t.event, t.choice, k) for t, k in shares if k > 0] + [(e, c, 1) for e, c in stops])
     for e, c, k in places:
-        end = f.events[e].end if e < len(f.events) else f.pending.end
-        series.setdefault(c, []).append((e, framing.read_of(end, known), k))
+        read = framing.read_of(f.events[e].end, known) if e < len(f.events) else len(known)     # what the body's end completes comes with the end
+        series.setdefault(c, []).append((e, read, k))
     return Reading(facts, series, [[t.event, k] for t, k in shares if k > 0], take.doubts, take, firsts(take, f, known, shares))
 
 

@@ -5,7 +5,7 @@ from speak_openai import Said
 ANTHROPIC = {"stop": "end_turn", "length": "max_tokens", "tool": "tool_use", "filter": "refusal"}
 
 
-def blocks(p, kinds):
+def blocks(p):
     """(block number, step, opens a block) for APIs that speak in content blocks."""
     number, before = -1, None
     for s in p.steps:
@@ -24,7 +24,7 @@ def anthropic(r):
     say = lambda kind, **more: said.say({"type": kind, **more}, kind)
     say("message_start", message={"id": "msg_1", "type": "message", "role": "assistant", "model": "sonata-5", "content": [], "stop_reason": None, "usage": {**u, "output_tokens": r.choice([0, 1, 3, 8])}})
     last = None
-    for n, s, opens in blocks(p, None):
+    for n, s, opens in blocks(p):
         if r.random() < 0.1 and not tiny: say("ping")
         if opens:
             if last is not None: say("content_block_stop", index=last)
@@ -64,7 +64,7 @@ def bedrock(r):
     p = make(r, ("reasoning", "tool"))
     said = Said("/model/petrel-1/converse-stream", {"messages": [{"role": "user", "content": [{"text": "hi"}]}]}, kind="application/vnd.amazon.eventstream")
     said.say({"role": "assistant", "p": "abc"}, "messageStart")
-    for n, s, opens in blocks(p, None):
+    for n, s, opens in blocks(p):
         if opens and s.kind == "tool": said.say({"contentBlockIndex": n, "start": {"toolUse": {"toolUseId": "t1", "name": s.name}}}, "contentBlockStart")
         d = {"text": {"text": s.text}, "reasoning": {"reasoningContent": {"text": s.text}}, "tool": {"toolUse": {"input": s.text}}}[s.kind]
         if s.text: said.say({"contentBlockIndex": n, "delta": d, "p": "abcd"}, "contentBlockDelta")

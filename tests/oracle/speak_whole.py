@@ -112,7 +112,7 @@ ERRORS = {"openai-chat": {"error": {"message": MESSAGE, "type": "rate_limit_erro
           "tgi-generate": {"error": MESSAGE, "error_type": "overloaded"}, "ollama-chat": {"error": MESSAGE}, "triton-generate": {"error": MESSAGE}}
 
 
-def refused(r, said):
+def refused(r):
     """(status, object): an HTTP error instead of the answer."""
     status = r.choice([400, 401, 404, 413, 422, 429, 500, 503, 529])
     return status, r.choice(list(ERRORS.values()))

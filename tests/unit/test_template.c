@@ -241,6 +241,31 @@ static void a_figure_that_comes_back_is_told(void **state) {
     assert_true(seen > 1.4 && seen < 1.6);
 }
 
+/* Found by the fuzzer: events remembered in one dialect, then the answer showed itself to be in another; and
+ * a running count that falls back to zero, which replaces none. */
+static void what_the_fuzzer_found(void **state) {
+    static const char *const events[] = {
+        "{\"delta\":{\"text\":\"Sig\",\"type\":\"text_delta\"}}",
+        "{\"delta\":{\"text\":\"nal\",\"type\":\"text_delta\"}}",
+        "{\"content\":\"a\",\"stop\":false,\"tokens_predicted\":3}",
+        "{\"content\":\"b\",\"stop\":false,\"tokens_predicted\":0}",
+        "{\"delta\":{\"text\":\"ler\",\"type\":\"text_delta\"}}",
+    };
+    struct script s = {.count = 5};
+    unsigned hits = 0;
+    for (unsigned i = 0; i < s.count; i++) s.event[i] = strdup(events[i]), s.n[i] = strlen(events[i]);
+    for (int i = 0; i < 2; i++) {
+        dialect = i ? &dialect_llamacpp_completion : &dialect_bedrock_converse;
+        char *fast = run(&s, false, &hits), *slow = run(&s, true, &hits);
+        assert_string_equal(fast, slow);
+        assert_int_equal(fake_get(1, F_output_tokens_told, -1), 3);
+        free(fast);
+        free(slow);
+    }
+    for (unsigned i = 0; i < s.count; i++) free(s.event[i]);
+    dialect = &dialect_openai_chat;
+}
+
 #define BEFORE "{\"choices\":[{\"index\":0,\"delta\":{\"content\":\""
 #define AFTER  "\"}}]}"
 
@@ -342,6 +367,7 @@ int main(void) {
         cmocka_unit_test(an_odd_key_is_not_learned),
         cmocka_unit_test(of_equal_keys_the_last_one_counts),
         cmocka_unit_test(a_figure_that_comes_back_is_told),
+        cmocka_unit_test(what_the_fuzzer_found),
         cmocka_unit_test(both_ways_say_the_same),
     };
     shared = calloc(1, sizeof *shared);
