@@ -5,6 +5,7 @@
 #include "recorder/dissect/utf8.h"
 #include "recorder/keyhash.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,9 +53,9 @@ void answer_keep_running(struct answer *a, enum fact f, int64_t v) {
     a->has[f] |= ANSWER_INT;
 }
 
-void answer_keep_int(struct answer *a, enum fact f, const struct json *v) {
+void answer_keep_count(struct answer *a, enum fact f, const struct json *v) {
     int64_t n;
-    if (json_int(v, &n)) answer_keep(a, f, n);
+    if (json_int(v, &n) && n >= 0) answer_keep(a, f, n);
 }
 
 void answer_keep_total(struct answer *a, enum fact f, const struct json *v) {
@@ -163,6 +164,14 @@ static void code(struct answer *a, const struct json *v) {
     }
 }
 
+/* The word, not a part of another one (overloading), and of a model (not of an image). */
+static bool says_loading(const char *text) {
+    static const char word[] = "loading";
+    for (const char *at = text; (at = strcasestr(at, word)); at++)
+        if (at == text || !isalpha((unsigned char)at[-1])) return strcasestr(text, "model") != NULL;
+    return false;
+}
+
 static void error_message(struct answer *a, const struct json *v) {
     const char *text = json_text(v);
     char hash[KEYHASH_CHARS];
@@ -171,7 +180,7 @@ static void error_message(struct answer *a, const struct json *v) {
     answer_int(a, F_error_bytes, (int64_t)n);
     keyhash(a->key, "error", text, n, hash);
     answer_text(a, F_error_hash, hash, strlen(hash));
-    if (a->status == 503 && strcasestr(text, "loading")) answer_int(a, F_loading, 1);
+    if (a->status == 503 && says_loading(text)) answer_int(a, F_loading, 1);
 }
 
 void answer_error(struct answer *a, const struct json *error, const struct json *root) {
@@ -265,6 +274,7 @@ void answer_end(struct answer *a) {
     }
     if (a->done) answer_int(a, F_done_marker, 1);
     if (a->typed_end) answer_int(a, F_typed_end, 1);
+    if (a->blind) answer_int(a, F_answer_unread, 1);
     if (a->stream_error && a->status < 300) answer_int(a, F_stream_error, 1);
     if (a->repairs > 0) {
         answer_int(a, F_json_repairs, (int64_t)a->repairs);

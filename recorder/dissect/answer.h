@@ -92,6 +92,7 @@ struct answer {
     int64_t beside_running; /* output tokens that are in no running count (Gemini's thoughts) */
     uint64_t events, bearing, bad_events, repairs, text_bytes, reasoning_bytes, stop_finishes,
         length_finishes;
+    bool blind;               /* a part of the response was not read */
     bool done, typed_end;     /* [DONE]; the API's own last event or field */
     bool ended, stream_error; /* a finish reason was seen */
 
@@ -111,7 +112,7 @@ void answer_loss(struct answer *a, enum loss l, uint64_t count, uint64_t bytes);
 void answer_keep(struct answer *a, enum fact f, int64_t v);
 /* The same for a count that changes with each event: templates have a hole for it. A zero replaces none. */
 void answer_keep_running(struct answer *a, enum fact f, int64_t v);
-void answer_keep_int(struct answer *a, enum fact f, const struct json *v);
+void answer_keep_count(struct answer *a, enum fact f, const struct json *v); /* nor does a negative number */
 void answer_keep_real(struct answer *a, enum fact f, const struct json *v);
 /* A count that is a total. Some servers write zeros where they have no count: a zero replaces none. */
 void answer_keep_total(struct answer *a, enum fact f, const struct json *v);
@@ -120,7 +121,8 @@ void answer_keep_ns(struct answer *a, enum fact f, const struct json *v, double 
 
 /* The choice of that index, made when it is new. NULL: there are too many. */
 struct choice *answer_choice(struct answer *a, int64_t index);
-/* A running count that one choice told: where several did, and no total came after, the total is their sum. */
+/* A running count that one choice told: where several did, and no total came after, the total is their sum.
+ */
 void answer_count_of_choice(struct answer *a, int64_t index, int64_t running);
 /* A finish reason, as told. Whether it is the length is said by the event's TOK_STOP. */
 void answer_finish(struct answer *a, struct choice *c, const char *reason);

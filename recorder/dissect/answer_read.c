@@ -39,7 +39,7 @@ static void scanned_request(struct answer *a, const char *method, const char *pa
 void answer_take_request(struct answer *a, const char *method, const char *path, const char *p, size_t n,
                          bool whole) {
     struct json_doc d = {.verdict = JSON_BAD};
-    a->may_generate = strcmp(method, "POST") == 0;
+    a->may_generate = dialect_may_generate(method, path);
     if (whole) d = json_open(p, n);
     note(a, &d);
     if (d.verdict == JSON_OK) {
@@ -124,6 +124,7 @@ static void learn(struct answer *a, const struct event *e) {
 }
 
 static void unread(struct answer *a, const struct event *e) {
+    a->blind = true;
     answer_keep(a, F_body_unread_bytes, a->latest[F_body_unread_bytes] + (int64_t)e->wire_bytes);
     answer_loss(a, LOSS_body_unread, 1, e->wire_bytes);
 }

@@ -21,7 +21,11 @@ static bool asked(const char *path, const struct json *body) {
                                          "/invoke-with-response-stream"};
     if (!body) return dialect_path_ends(path, "/v1/messages");
     if (!json_is_array(json_get(body, "messages"))) return false;
-    if (dialect_path_ends(path, "/messages")) return true;
+    if (dialect_path_ends(path, "/v1/messages")) return true;
+    /* mail and chat services have messages, too */
+    if (dialect_path_ends(path, "/messages") &&
+        json_text(json_get(json_first(json_get(body, "messages")), "role")))
+        return json_text(json_get(body, "model")) || !json_is_null(json_get(body, "max_tokens"));
     if (!json_text(json_get(body, "anthropic_version")) || strstr(path, "/count-tokens:")) return false;
     for (size_t i = 0; i < sizeof hosted / sizeof *hosted; i++)
         if (dialect_path_ends(path, hosted[i])) return true;

@@ -30,8 +30,36 @@ static const struct {
     int kind;
 } names[] = {{"gzip", GZIP}, {"x-gzip", GZIP}, {"deflate", DEFLATE}, {"zstd", ZSTD}};
 
+/* A word in a list of codings that changes nothing. Besides identity: words of other header fields that
+ * senders put there by mistake; the fact content_encoding still shows them. */
+static bool changes_nothing(const char *p, size_t n) {
+    static const char *const words[] = {"",       "identity", "none",     "utf-8",     "utf8",
+                                        "binary", "chunked",  "us-ascii", "iso-8859-1"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strlen(words[i]) == n && strncasecmp(words[i], p, n) == 0) return true;
+    return false;
+}
+
+/* The one word of a list of codings that changes something, its length in n; "" when none does. Of several
+ * all from the first on: that is no coding's name. */
+static const char *only(const char *list, size_t *n) {
+    const char *found = "";
+    for (*n = 0; *list; list += *list == ',') {
+        list += strspn(list, " \t");
+        size_t len = strcspn(list, ","), word = len;
+        while (word > 0 && strchr(" \t", list[word - 1])) word--;
+        if (!changes_nothing(list, word)) {
+            if (*n == 0) found = list;
+            *n = (size_t)(list - found) + word;
+        }
+        list += len;
+    }
+    return found;
+}
+
 bool coding_is_identity(const char *name) {
-    return name[0] == 0 || strcasecmp(name, "identity") == 0;
+    size_t n;
+    return *only(name, &n) == 0;
 }
 
 static bool open_library(struct coding *c) {
@@ -41,9 +69,11 @@ static bool open_library(struct coding *c) {
     return !ZSTD_isError(ZSTD_DCtx_setParameter(c->zstd, ZSTD_d_windowLogMax, ZSTD_WINDOW_LOG_MAX));
 }
 
-struct coding *coding_new(const char *name, struct pool *pool) {
+struct coding *coding_new(const char *list, struct pool *pool) {
+    size_t n;
+    const char *name = only(list, &n);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (strcasecmp(name, names[i].name) != 0) continue;
+        if (strlen(names[i].name) != n || strncasecmp(name, names[i].name, n) != 0) continue;
         struct coding *c = calloc(1, sizeof *c);
         if (!c) return NULL;
         c->kind = names[i].kind, c->pool = pool;
@@ -75,11 +105,16 @@ static bool give(struct coding *c, const char *p, size_t n, coding_out *out, voi
     return true;
 }
 
+static void skip_zeros(z_stream *z) {
+    while (z->avail_in > 0 && *z->next_in == 0) z->next_in++, z->avail_in--;
+}
+
 static bool inflate_all(struct coding *c, const char *p, size_t n, coding_out *out, void *ctx) {
     char room[OUT_BYTES];
     c->z.next_in = (Bytef *)(uintptr_t)p, c->z.avail_in = (uInt)n;
     do {
         if (c->between) {
+            skip_zeros(&c->z); /* padding, as gzip(1) has it: no member begins with a zero */
             if (c->z.avail_in == 0) return true;
             if (c->kind != GZIP || inflateReset(&c->z) != Z_OK) return true; /* padding after the end */
             c->between = false;

@@ -13,10 +13,11 @@
 struct coding;
 typedef void coding_out(void *ctx, const char *p, size_t n);
 
-/* True for a Content-Encoding that changes nothing: empty or identity. */
+/* True for a Content-Encoding that changes nothing: empty, identity, or a word that is mistaken for a coding
+ * (a charset). */
 bool coding_is_identity(const char *name);
-/* A decoder for a Content-Encoding, NULL: not known, or no memory. */
-struct coding *coding_new(const char *name, struct pool *pool);
+/* A decoder for a Content-Encoding, NULL: not known, more than one, or no memory. */
+struct coding *coding_new(const char *list, struct pool *pool);
 void coding_free(struct coding *c);
 /* Decodes n bytes. False: these bytes cannot be decoded, nor can what follows; coding_why tells why. */
 bool coding_feed(struct coding *c, const char *p, size_t n, coding_out *out, void *ctx);

@@ -1,6 +1,6 @@
 /* An API as it is spoken over HTTP: how to know it and what its bodies say.
  *
- * A dialect is one struct of functions and one row in dialects.c. Rules are keyed on the presence of a field,
+ * A dialect is one struct of functions and one row in DIALECTS. Rules are keyed on the presence of a field,
  * never on an engine or a version. */
 #ifndef RECORDER_DISSECT_DIALECT_H
 #define RECORDER_DISSECT_DIALECT_H
@@ -53,6 +53,9 @@ DIALECTS(DIALECT)
 #undef DIALECT
 extern const struct dialect dialect_other; /* of what none of them knows */
 
+/* False: no answer to it is a generation's, whatever its shape: another method than POST, or a path of
+ * embedding, counting, speech, stored answers and the like. */
+bool dialect_may_generate(const char *method, const char *path);
 /* The dialect of a request; never NULL. */
 const struct dialect *dialect_of_request(const char *method, const char *path, const struct json *body);
 /* The dialect of a response by its shape; NULL: it does not say. */

@@ -122,7 +122,7 @@ void exchange_request_head(struct exchange *x, const struct head *head, const st
     queue_start(x, head);
     trace_ids(x, head);
     x->a.dialect = dialect_of_request(x->method, path(x), NULL);
-    x->a.may_generate = strcmp(x->method, "POST") == 0;
+    x->a.may_generate = dialect_may_generate(x->method, path(x));
     body_begin(&x->up, BODY_WHOLE, head_get(head, HEAD_CONTENT_ENCODING), x->a.pool, NULL, NULL);
 }
 
@@ -209,8 +209,8 @@ static void count(struct exchange *x, const struct exchange_end *end) {
     bool sign = saw_end(a) || (end->whole && !a->streamed);
     if (sign && a->status >= 200 && a->status < 300 && !a->stream_error)
         c->ok++;
-    else if (!x->lost && strcmp(end->by, "lost") != 0 && strcmp(end->by, "stop") != 0 &&
-             strncmp(end->by, "client", 6) != 0)
+    else if (!x->lost && !(a->blind && end->whole) && strcmp(end->by, "lost") != 0 &&
+             strcmp(end->by, "stop") != 0 && strncmp(end->by, "client", 6) != 0)
         c->failed++;
     c->requests++;
     bool told = a->has[F_output_tokens_told] && a->latest[F_output_tokens_told] > 0;
@@ -236,6 +236,7 @@ static void end_body(struct exchange *x, const struct exchange_end *end) {
     } else if (b->why[0]) {
         tell_unread(x, b, n_unseen);
     }
+    if (b->why[0] || b->unread > 0) x->a.blind = true;
 }
 
 void exchange_over(struct exchange *x, const struct exchange_end *end) {

@@ -22,6 +22,8 @@ struct exchange {
     int64_t t_arrive, t_wrote, t_prev_end, t_first_byte, t_end; /* 0: not known */
     uint64_t up_begin, up_end, down_begin, down_end; /* stream offsets; ends are behind the message */
     uint64_t last_piece;        /* ordinal of the piece that brought the last read of the body */
+    int64_t t_held;             /* of the read that brought a first line whose framing was not known */
+    uint64_t held_read;         /* its ordinal in the body */
     uint64_t n_kernel, n_clock; /* reads by where their times come from */
     bool up_done, down_head, over,
         whole; /* the request is read; the response's head is; nothing more will be read */

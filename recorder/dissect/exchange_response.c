@@ -20,6 +20,7 @@ static enum body_mode mode_of_type(const char *type) {
         {"application/stream+json", BODY_NDJSON},
         {"application/vnd.amazon.eventstream", BODY_AWS},
         {"application/json", BODY_WHOLE},
+        {"text/json", BODY_WHOLE},
         {"", BODY_SNIFFED},
         {"text/plain", BODY_SNIFFED},
         {"application/octet-stream", BODY_SNIFFED},
@@ -37,13 +38,32 @@ static enum body_mode mode_of(const struct exchange *x, const char *type) {
     return array && dialect_path_ends(x->path, ":streamGenerateContent") ? BODY_ARRAY : mode;
 }
 
-static void on_event(void *ctx, const struct event *e) {
-    struct exchange *x = ctx;
-    x->a.streamed = true;
+/* A total in the head of a stream was told before there was anything to add up. */
+static void no_total(struct answer *a) {
+    a->has[F_reported_total_ns] = 0;
+}
+
+static void take_event(struct exchange *x, const struct event *e) {
     if (x->down.mode == BODY_AWS)
         bedrock_invoke_event(&x->a, e);
     else
         answer_take_event(&x->a, e);
+}
+
+static void on_event(void *ctx, const struct event *e) {
+    struct exchange *x = ctx;
+    struct answer *a = &x->a;
+    if (a->events == 0) no_total(a);
+    a->streamed = true;
+    if (!x->down.held) {
+        take_event(x, e);
+        return;
+    }
+    int64_t t_ns = a->t_ns;
+    uint64_t read = a->read;
+    a->t_ns = x->t_held, a->read = x->held_read;
+    take_event(x, e);
+    a->t_ns = t_ns, a->read = read;
 }
 
 static void text(struct exchange *x, enum fact f, const char *s) {
@@ -74,6 +94,18 @@ static void figures(struct exchange *x, const struct head *head) {
     }
 }
 
+/* Heads of generations are not believed, nor are those of JSON that a POST brings. A generation's answer that
+ * cannot be read is collected all the same: that it is not JSON is then said. */
+static void begin(struct exchange *x, enum body_mode mode, const char *encoding) {
+    bool answer = x->a.dialect->generates && x->a.may_generate && x->a.status < 300;
+    bool vague = mode == BODY_COUNTED || mode == BODY_SNIFFED;
+    bool doubt =
+        x->a.may_generate && mode != BODY_AWS && mode != BODY_ARRAY && (answer || mode != BODY_COUNTED);
+    enum body_mode said = !vague ? mode : answer ? BODY_WHOLE : BODY_COUNTED;
+    body_begin(&x->down, doubt ? BODY_SNIFFED : mode, encoding, x->a.pool, on_event, x);
+    if (doubt) body_doubt(&x->down, said);
+}
+
 void exchange_response_head(struct exchange *x, const struct head *head, const struct http1_head *h) {
     char type[128];
     x->down_head = true;
@@ -86,16 +118,21 @@ void exchange_response_head(struct exchange *x, const struct head *head, const s
     text(x, F_content_type, type);
     text(x, F_content_encoding, head_get(head, HEAD_CONTENT_ENCODING));
     text(x, F_server, head_get(head, HEAD_SERVER));
-    text(x, F_response_request_id, head_get(head, HEAD_REQUEST_ID));
+    const char *id = head_get(head, HEAD_REQUEST_ID);
+    text(x, F_response_request_id, *id ? id : head_get(head, HEAD_SHORT_REQUEST_ID));
     text(x, F_retry_after, head_get(head, HEAD_RETRY_AFTER));
     figures(x, head);
     enum body_mode mode = mode_of(x, type);
     x->a.streamed = mode == BODY_SSE || mode == BODY_NDJSON || mode == BODY_AWS;
-    body_begin(&x->down, mode, head_get(head, HEAD_CONTENT_ENCODING), x->a.pool, on_event, x);
+    if (x->a.streamed) no_total(&x->a);
+    begin(x, mode, head_get(head, HEAD_CONTENT_ENCODING));
 }
 
 void exchange_response_body(struct exchange *x, const char *p, size_t n, int64_t t_ns, uint64_t piece) {
     if (piece != x->last_piece) x->last_piece = piece, x->a.read++;
     x->a.t_ns = t_ns;
+    bool held = body_holds_line(&x->down);
     body_feed(&x->down, p, n);
+    if (!held && body_holds_line(&x->down)) x->t_held = t_ns, x->held_read = x->a.read;
+    if (x->down.mode == BODY_JSON) x->a.streamed = false; /* whatever its head said */
 }

@@ -29,10 +29,13 @@ static const struct json *either(const struct json *v, const char *camel, const 
 static bool asked(const char *path, const struct json *body) {
     if (dialect_path_ends(path, ":generateContent") || dialect_path_ends(path, ":streamGenerateContent"))
         return true;
-    /* other methods, of counting and embedding, take contents, too */
+    /* other methods take contents, too; at other paths contents of parts need a field of this API beside */
     const char *last = strrchr(path, '/');
-    bool method = last && strchr(last, ':');
-    return !method && json_is_array(json_get(json_first(json_get(body, "contents")), "parts"));
+    if (last && strchr(last, ':')) return false;
+    const struct json *first = json_first(json_get(body, "contents"));
+    bool own = json_is_object(json_get(body, "generationConfig")) || json_text(json_get(first, "role")) ||
+               json_is_object(either(body, "systemInstruction", "system_instruction"));
+    return own && json_is_array(json_get(first, "parts"));
 }
 
 static bool answered(const struct json *root) {

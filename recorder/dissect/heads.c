@@ -15,6 +15,7 @@ static const struct {
     enum head_field field;
 } fields[] = {
     {"x-request-id", HEAD_REQUEST_ID},
+    {"request-id", HEAD_SHORT_REQUEST_ID}, /* Anthropic's */
     {"traceparent", HEAD_TRACEPARENT},
     {"user-agent", HEAD_USER_AGENT},
     {"x-stainless-retry-count", HEAD_RETRY_COUNT},

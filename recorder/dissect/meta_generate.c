@@ -39,7 +39,10 @@ static bool lmdeploy_asked(const char *path, const struct json *body) {
 
 static bool sglang_asked(const char *path, const struct json *body) {
     if (!body) return is_generate(path);
-    return dialect_path_ends(path, "/generate") && json_is_null(json_get(body, "prompt")) && prompt_of(body);
+    if (!dialect_path_ends(path, "/generate") || !json_is_null(json_get(body, "prompt"))) return false;
+    /* behind a prefix a text alone is any service's */
+    return prompt_of(body) && (is_generate(path) || json_is_object(json_get(body, "sampling_params")) ||
+                               json_is_array(json_get(body, "input_ids")));
 }
 
 /* Prompts of a list of texts, or of a list of lists; 0: it is one prompt. */

@@ -13,15 +13,19 @@ static const struct hole_path holes[] = {{"created_at", HOLE_PADDING}};
 /* The token ids of the whole conversation; a generated picture. */
 static const char *const skipped[] = {"context", "image", NULL};
 
-/* A body without a model is another API's at the same path. */
-static bool asked_at(const char *path, const struct json *body, const char *suffix) {
-    return dialect_path_ends(path, suffix) && (!body || json_text(json_get(body, "model")));
+/* A body without a model is another API's at the same path. Behind a prefix it needs what it is asked, too:
+ * a model alone (to load it) is told by its answer there. */
+static bool asked_at(const char *path, const struct json *body, const char *suffix, const char *what) {
+    if (!dialect_path_ends(path, suffix)) return false;
+    if (!body) return true;
+    bool alone = strncmp(path, suffix, strlen(suffix)) == 0;
+    return json_text(json_get(body, "model")) && (alone || !json_is_null(json_get(body, what)));
 }
 static bool asked_chat(const char *path, const struct json *body) {
-    return asked_at(path, body, "/api/chat");
+    return asked_at(path, body, "/api/chat", "messages");
 }
 static bool asked_generate(const char *path, const struct json *body) {
-    return asked_at(path, body, "/api/generate");
+    return asked_at(path, body, "/api/generate", "prompt");
 }
 
 static bool answered_chat(const struct json *root) {

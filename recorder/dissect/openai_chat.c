@@ -13,8 +13,8 @@ static bool asked(const char *path, const struct json *body) {
 
 static bool answered(const struct json *root) {
     const char *object = json_text(json_get(root, "object"));
-    if (object && strncmp(object, "chat.completion", 15) == 0) return true;
-    if (object && strcmp(object, "text_completion") == 0) return false;
+    /* any other name is another API's (of speech, say); Azure's first event has an empty one */
+    if (object && *object) return strncmp(object, "chat.completion", 15) == 0;
     const struct json *c = json_first(json_get(root, "choices"));
     return json_is_object(json_get(c, "delta")) || json_is_object(json_get(c, "message"));
 }

@@ -3,9 +3,11 @@
 
 #include <string.h>
 
+/* Behind other prefixes the word alone says too little. */
 static bool asked(const char *path, const struct json *body) {
-    return dialect_path_ends(path, "/completions") &&
-           (!dialect_path_ends(path, "/chat/completions") || !json_is_null(json_get(body, "prompt")));
+    if (!dialect_path_ends(path, "/completions")) return false;
+    if (!json_is_null(json_get(body, "prompt"))) return true;
+    return dialect_path_ends(path, "/v1/completions") || strncmp(path, "/completions", 12) == 0;
 }
 
 static bool answered(const struct json *root) {

@@ -22,7 +22,11 @@ static bool is(const char *text, const char *right) {
 }
 
 static bool asked(const char *path, const struct json *body) {
-    return dialect_path_ends(path, "/responses") && !json_is_array(json_get(body, "messages"));
+    if (!dialect_path_ends(path, "/responses") || json_is_array(json_get(body, "messages"))) return false;
+    if (dialect_path_ends(path, "/v1/responses") || dialect_path_ends(path, "/openai/responses")) return true;
+    if (strncmp(path, "/responses", 10) == 0) return true;
+    /* behind other prefixes the word alone says too little */
+    return json_text(json_get(body, "model")) || !json_is_null(json_get(body, "input"));
 }
 
 static bool answered(const struct json *root) {

@@ -181,7 +181,7 @@ int64_t openai_usage(struct answer *a, const struct json *root) {
         if (rows[i].unit_ns > 0)
             answer_keep_ns(a, rows[i].fact, v, rows[i].unit_ns);
         else
-            answer_keep_int(a, rows[i].fact, v);
+            answer_keep_count(a, rows[i].fact, v);
     }
     if (!json_is_null(json_get(at[PROMPT], "cached_tokens"))) a->has[F_cached_tokens] |= ANSWER_BY_USAGE;
     spec_details(a, at[SPEC]);

@@ -366,6 +366,8 @@ FROM (
         WHEN end_by = 'upstream_reset' OR end_by = 'upstream_fin' AND t_first_byte_ns IS NULL THEN 'upstream_reset'
         WHEN end_by = 'upstream_timeout' THEN 'upstream_timeout'
         WHEN ended = 0 OR end_by = 'stop' THEN 'in_flight'
+        -- whole, but its end sign may stand in what the recorder could not read
+        WHEN answer_unread = 1 AND body_whole = 1 THEN 'lost'
         ELSE 'truncated' END AS outcome
     FROM (
       SELECT *,

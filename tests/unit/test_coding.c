@@ -71,11 +71,30 @@ static void members_and_frames_may_follow_each_other(void **state) {
     coding_free(c);
 }
 
+/* gzip(1), too, takes zeros behind a member for padding. */
+static void zeros_behind_a_member_are_padding(void **state) {
+    char coded[512] = {0};
+    size_t n = deflated(15 + 16, "one", coded, 256) + 20;
+    n += deflated(15 + 16, "two", coded + n, 256) + 20;
+    for (size_t step = 1; step <= n; step++) {
+        struct pool pool = {.limit = 64 << 20};
+        struct coding *c = coding_new("identity, gzip", &pool);
+        assert_true(feed(c, coded, n, step));
+        assert_int_equal(n_seen, 6);
+        assert_memory_equal(seen, "onetwo", 6);
+        coding_free(c);
+    }
+}
+
 static void what_is_not_known_is_refused(void **state) {
     struct pool pool = {.limit = 1 << 20};
     assert_null(coding_new("br", &pool));
     assert_null(coding_new("gzip, br", &pool));
     assert_true(coding_is_identity("") && coding_is_identity("Identity") && !coding_is_identity("gzip"));
+    assert_true(coding_is_identity("UTF-8") && coding_is_identity(" identity , utf-8") &&
+                coding_is_identity(","));
+    assert_false(coding_is_identity("br") || coding_is_identity("identity, br"));
+    assert_null(coding_new("gzip, gzip", &pool));
 }
 
 static void damage_is_said(void **state) {
@@ -119,6 +138,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_coding_is_undone),
         cmocka_unit_test(members_and_frames_may_follow_each_other),
+        cmocka_unit_test(zeros_behind_a_member_are_padding),
         cmocka_unit_test(what_is_not_known_is_refused),
         cmocka_unit_test(damage_is_said),
         cmocka_unit_test(a_bomb_is_stopped),

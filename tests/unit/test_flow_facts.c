@@ -72,6 +72,7 @@ static void an_unknown_coding_is_named(void **state) {
        "4\r\n\r\nabcd");
     end(&v);
     hold_text(1, F_undecodable, "br");
+    hold(1, F_answer_unread, 1);
     hold(1, F_response_body_bytes, 4);
     assert_int_equal(fake_loss_count(LOSS_undecodable), 1);
     assert_int_equal(fake_loss_count(LOSS_bad_json), 0);

@@ -87,7 +87,7 @@ static void paths_and_bodies(void **state) {
         {"/v1beta/models/x:generateContent/", "not json", "gemini-generate"},
         {"/v1beta/models/x:countTokens", "{\"contents\":[{\"parts\":[]}]}", "other"},
         {"/v1beta/models/x:embedContent", "{\"content\":{\"parts\":[]}}", "other"},
-        {"/gateway/gemini", "{\"contents\":[{\"parts\":[]}]}", "gemini-generate"},
+        {"/gateway/gemini", "{\"contents\":[{\"role\":\"user\",\"parts\":[]}]}", "gemini-generate"},
         {"/gateway", "{\"contents\":[\"x\"]}", "other"},
         {"/v1beta/openai/chat/completions", "{\"messages\":[]}", "openai-chat"},
     };

@@ -31,7 +31,7 @@ struct outcome_case {
     const char *api; /* NULL: a chat */
     int status;      /* 0: none */
     const char *finish, *end_by;
-    int stream_error, body_whole, streamed, typed_end, no_first_byte, open;
+    int stream_error, body_whole, streamed, typed_end, unread, no_first_byte, open;
 };
 
 static void outcomes(void **state) {
@@ -59,6 +59,9 @@ static void outcomes(void **state) {
         {.right = "truncated", .status = 200, .end_by = "upstream_fin", .streamed = 1},
         {.right = "truncated", .status = 200, .end_by = "complete", .streamed = 1, .body_whole = 1},
         {.right = "ok", .status = 200, .end_by = "complete", .streamed = 1, .body_whole = 1, .typed_end = 1},
+        {.right = "lost", .status = 200, .end_by = "complete", .streamed = 1, .body_whole = 1, .unread = 1},
+        {.right = "truncated", .status = 200, .end_by = "upstream_fin", .streamed = 1, .unread = 1},
+        {.right = "ok", .status = 200, .finish = "stop", .end_by = "complete", .streamed = 1, .unread = 1},
         {.right = "ok", .api = "other", .status = 204, .end_by = "complete", .body_whole = 1},
         {.right = "http_error", .api = "other", .status = 404, .end_by = "complete", .body_whole = 1},
         {.right = "upgraded", .api = "upgraded", .status = 101, .end_by = "client_fin"},
@@ -76,6 +79,7 @@ static void outcomes(void **state) {
         if (c->finish) kit_text(&k, id, F_finish_reason, c->finish);
         if (c->stream_error) kit_int(&k, id, F_stream_error, 1);
         if (c->streamed) kit_int(&k, id, F_streamed, 1);
+        if (c->unread) kit_int(&k, id, F_answer_unread, 1);
         if (c->typed_end) kit_int(&k, id, F_typed_end, 1);
         kit_int(&k, id, F_body_whole, c->body_whole);
         if (c->end_by) kit_text(&k, id, F_end_by, c->end_by);

@@ -26,7 +26,7 @@ static void hold_real(enum fact f, double right) {
 static void requests_are_known_by_path_and_fields(void **state) {
     static const struct row rows[] = {
         {"/generate", "{\"text\":\"x\",\"sampling_params\":{}}", "sglang-generate"},
-        {"/gw/generate/", "{\"text\":\"x\"}", "sglang-generate"},
+        {"/gw/generate/", "{\"text\":\"x\",\"sampling_params\":{}}", "sglang-generate"},
         {"/generate", "{\"input_ids\":[1,2],\"sampling_params\":{}}", "sglang-generate"},
         {"/generate", "{\"input_ids\":[1,2]}", "sglang-generate"},
         {"/generate", "not json", "sglang-generate"},

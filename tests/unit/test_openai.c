@@ -214,6 +214,38 @@ static void matched_stop_counts_as_null_too(void **state) {
     hold(F_matched_stop_seen, 1);
 }
 
+static void a_negative_number_is_no_count(void **state) {
+    begin();
+    event(
+        "{\"choices\":[],\"usage\":{\"prompt_tokens\":-5,\"completion_tokens\":-1,\"prompt_tokens_details\":"
+        "{\"cached_tokens\":-7},\"completion_tokens_details\":{\"reasoning_tokens\":-3}}}");
+    end();
+    hold(F_prompt_tokens, -1);
+    hold(F_output_tokens_told, -1);
+    assert_int_equal(fake_get(1, F_cached_tokens, 99), 99);
+    assert_int_equal(fake_get(1, F_reasoning_tokens, 99), 99);
+}
+
+static void only_a_model_is_loaded(void **state) {
+    static const struct {
+        const char *text;
+        int loading;
+    } rows[] = {{"Loading model", 1},
+                {"model m is currently loading", 1},
+                {"system overloading, model busy", -1},
+                {"Error downloading image for the model", -1},
+                {"loading the page failed", -1}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char body[128];
+        begin();
+        snprintf(body, sizeof body, "{\"error\":{\"message\":\"%s\",\"code\":503}}", rows[i].text);
+        a.status = 503;
+        answer_take_body(&a, body, strlen(body), true);
+        end();
+        hold(F_loading, rows[i].loading);
+    }
+}
+
 static void details_of_groq_are_read(void **state) {
     begin();
     event("{\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],\"x_groq\":{\"usage\":{"
@@ -506,6 +538,8 @@ int main(void) {
         cmocka_unit_test(counts_of_choices_add_up),
         cmocka_unit_test(matched_stop_counts_as_null_too),
         cmocka_unit_test(details_of_groq_are_read),
+        cmocka_unit_test(a_negative_number_is_no_count),
+        cmocka_unit_test(only_a_model_is_loaded),
         cmocka_unit_test(arguments_of_a_cut_answer_are_not_judged),
         cmocka_unit_test(an_echo_is_no_output),
         cmocka_unit_test(choices_have_their_own_finish),
