@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define TELLS(need, told, on)                                                                                \
     { NEED_##need, told, on }
@@ -43,10 +44,10 @@ static bool speaks(const struct engine *e, const char *api) {
 static bool word_asks(const struct engine *e, const char *word) {
     bool any_begins = false;
     for (size_t i = 0; i < N_ENGINES; i++) {
-        if (strcmp(engines[i].name, word) == 0) return e == &engines[i];
-        any_begins |= strncmp(engines[i].name, word, strlen(word)) == 0;
+        if (strcasecmp(engines[i].name, word) == 0) return e == &engines[i];
+        any_begins |= strncasecmp(engines[i].name, word, strlen(word)) == 0;
     }
-    return any_begins ? strncmp(e->name, word, strlen(word)) == 0 : speaks(e, word);
+    return any_begins ? strncasecmp(e->name, word, strlen(word)) == 0 : speaks(e, word);
 }
 
 static bool is_asked(const struct engine *e, const struct args *o) {

@@ -86,7 +86,10 @@ static void *one_more(void *array, size_t n, size_t size) {
 struct choice *answer_choice(struct answer *a, int64_t index) {
     for (size_t i = 0; i < a->n_choices; i++)
         if (a->choices[i].index == index) return &a->choices[i];
-    if (a->n_choices == ANSWER_CHOICES_MAX) return NULL;
+    if (a->n_choices == ANSWER_CHOICES_MAX) {
+        a->more_choices = true;
+        return NULL;
+    }
     struct choice *more = one_more(a->choices, a->n_choices, sizeof *more);
     if (!more) return NULL;
     a->choices = more;
@@ -113,7 +116,10 @@ struct tool_call *answer_tool(struct answer *a, int64_t choice, int64_t index, c
     for (size_t i = 0; i < a->n_tools && !t; i++)
         if (a->tools[i].choice == choice && a->tools[i].index == index) t = &a->tools[i];
     if (!t) {
-        if (a->n_tools == ANSWER_CHOICES_MAX) return NULL;
+        if (a->n_tools == ANSWER_CHOICES_MAX) {
+            a->more_tools = true;
+            return NULL;
+        }
         struct tool_call *more = one_more(a->tools, a->n_tools, sizeof *more);
         if (!more) return NULL;
         a->tools = more;
@@ -223,7 +229,7 @@ static void tell_finishes(struct answer *a) {
 /* -1: not known. */
 static int args_valid(const struct tool_call *t) {
     if (t->too_long) return -1;
-    if (t->args.n == 0 && t->args_are == ARGS_VALUES) return 1;
+    if (t->args.n == 0) return 1; /* values, or a call without arguments */
     struct json_doc d = json_open(t->args.p, t->args.n);
     int valid = d.verdict == JSON_LARGE ? -1 : d.verdict == JSON_OK;
     json_close(&d);
@@ -232,7 +238,7 @@ static int args_valid(const struct tool_call *t) {
 
 static void tell_tools(struct answer *a) {
     bool valid = true, known = a->ended || a->done || a->typed_end, any = false;
-    if (a->n_tools == 0) return;
+    if (a->n_tools == 0 || a->more_tools) return; /* how many are more than can be told apart is not known */
     answer_int(a, F_tool_calls, (int64_t)a->n_tools);
     for (size_t i = 0; i < a->n_tools; i++) {
         if (a->tools[i].args_are == ARGS_FREE) continue;
@@ -268,7 +274,7 @@ void answer_end(struct answer *a) {
     tell_tools(a);
     tell_kept(a);
     if (a->n_choices > 0) {
-        answer_int(a, F_choices, (int64_t)a->n_choices);
+        if (!a->more_choices) answer_int(a, F_choices, (int64_t)a->n_choices);
         answer_int(a, F_text_bytes, (int64_t)a->text_bytes);
         answer_int(a, F_reasoning_bytes, (int64_t)a->reasoning_bytes);
     }

@@ -88,6 +88,7 @@ struct answer {
     struct choice *choices;
     struct tool_call *tools;
     size_t n_choices, n_tools;
+    bool more_choices, more_tools; /* than are told apart */
     bool total_of_choice;   /* the total told last is one choice's count: theirs add up (choice.told) */
     int64_t beside_running; /* output tokens that are in no running count (Gemini's thoughts) */
     uint64_t events, bearing, bad_events, repairs, text_bytes, reasoning_bytes, stop_finishes,

@@ -1,5 +1,6 @@
 /* OpenAI chat completions, and what speaks like them: vLLM, SGLang, llama.cpp, TensorRT-LLM, Azure, DeepSeek,
  * Groq, OpenRouter and others. */
+#include "recorder/dissect/jsonsize.h"
 #include "recorder/dissect/openai_common.h"
 
 #include <string.h>
@@ -29,10 +30,11 @@ static size_t add(struct tok_event *e, unsigned what, size_t bytes) {
 
 static struct tool_call *function(struct answer *a, const struct json *f, int64_t index,
                                   struct tok_event *e) {
-    const char *args = json_text(json_get(f, "arguments"));
+    const struct json *values = json_get(f, "arguments");
+    const char *args = json_text(values);
     if (!args) args = json_text(json_get(f, "input"));
     add(e, TOK_TOOL, json_text_bytes(json_get(f, "name")));
-    add(e, TOK_TOOL, args ? strlen(args) : 0);
+    add(e, TOK_TOOL, args ? strlen(args) : json_is_object(values) ? jsonsize(values) : 0);
     return answer_tool(a, e->choice, index, args);
 }
 

@@ -172,12 +172,13 @@ static void delta(struct answer *a, const struct json *root, const char *type, s
     uint32_t what = kind(type);
     int32_t n_logprobs = json_count(json_get(root, "logprobs"));
     if (bytes == 0 && !json_first(v)) return;
+    if (strstr(type, "call_output")) return; /* what a tool said, not the model */
     /* sound has no text but its transcript; values have a length nobody told */
     e->what |= what;
     if (what != TOK_AUDIO || strstr(type, "transcript")) add(a, e, what, bytes);
     if (n_logprobs > 0) e->logprobs = n_logprobs; /* an empty list: they were not asked for */
     if (what == TOK_TOOL)
-        call(a, item_key(root), json_text(v), strstr(type, "custom_tool") || strstr(type, "_code."));
+        call(a, item_key(root), json_text(v), !strstr(type, "arguments")); /* all else is free text */
 }
 
 /* The next event need not be parsed when it differs from this one in its text alone. */

@@ -188,6 +188,35 @@ static void free_text_for_a_tool_is_not_judged(void **state) {
     hold(F_tool_args_valid, -1);
 }
 
+static void arguments_may_come_as_values(void **state) {
+    begin();
+    event("{\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"name\":\"f\","
+          "\"arguments\":"
+          "{\"a\":1}}}]},\"finish_reason\":\"tool_calls\"}]}");
+    end();
+    hold(F_tool_calls, 1);
+    hold(F_tool_args_valid, 1);
+    hold_event(0, TOK_TOOL | TOK_FINISH | TOK_STOP, 1 + 7, -1);
+}
+
+/* A number that is known to be wrong is not told. */
+static void more_than_are_told_apart_are_not_counted(void **state) {
+    char text[200];
+    begin();
+    for (int i = 0; i <= ANSWER_CHOICES_MAX; i++) {
+        snprintf(text, sizeof text,
+                 "{\"choices\":[{\"index\":%d,\"delta\":{\"tool_calls\":[{\"index\":%d,\"function\":{"
+                 "\"name\":\"f\"}}]}}]}",
+                 i, i);
+        event(text);
+    }
+    event("{\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}");
+    end();
+    hold(F_tool_calls, -1);
+    hold(F_tool_args_valid, -1);
+    hold(F_choices, -1);
+}
+
 /* Each choice of a stream tells its own count: a stream that ends without a usage of all tells no total. */
 static void counts_of_choices_add_up(void **state) {
     static const char *const events[] = {
@@ -413,7 +442,7 @@ static void a_whole_body_has_no_events(void **state) {
     hold(F_text_bytes, 2);
     hold(F_reasoning_bytes, 3);
     hold(F_tool_calls, 2);
-    hold(F_tool_args_valid, 0); /* an empty text is no JSON */
+    hold(F_tool_args_valid, 1); /* a call may have none */
     hold(F_prompt_tokens, 9007199254740993);
     hold_text(F_response_id, "i");
 }
@@ -535,6 +564,8 @@ int main(void) {
         cmocka_unit_test(a_deployment_is_the_model),
         cmocka_unit_test(tool_calls_are_counted_by_index),
         cmocka_unit_test(free_text_for_a_tool_is_not_judged),
+        cmocka_unit_test(arguments_may_come_as_values),
+        cmocka_unit_test(more_than_are_told_apart_are_not_counted),
         cmocka_unit_test(counts_of_choices_add_up),
         cmocka_unit_test(matched_stop_counts_as_null_too),
         cmocka_unit_test(details_of_groq_are_read),

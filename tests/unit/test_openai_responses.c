@@ -306,8 +306,24 @@ static void a_whole_answer(void **state) {
     hold(F_stream_error, 1);
 }
 
+/* Only arguments are JSON; what a tool said is no output of the model. */
+static void what_a_shell_runs_is_free_text(void **state) {
+    begin();
+    event("{\"type\":\"response.shell_call_command.delta\",\"output_index\":0,\"delta\":\"ls -l\"}");
+    event("{\"type\":\"response.shell_call_output_content.delta\",\"output_index\":1,\"delta\":{\"stdout\":"
+          "\"a\"}}");
+    event(
+        "{\"type\":\"response.completed\",\"response\":{\"object\":\"response\",\"status\":\"completed\"}}");
+    end();
+    assert_int_equal(n_events(), 2);
+    hold_event(0, TOK_TOOL, 5, -1);
+    hold(F_tool_calls, 1);
+    hold(F_tool_args_valid, -1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_a_shell_runs_is_free_text),
         cmocka_unit_test(a_request_in_full),
         cmocka_unit_test(paths_and_bodies),
         cmocka_unit_test(deltas_of_every_kind),
