@@ -43,9 +43,9 @@ struct choice {
     struct retold retold;
 };
 
-/* What a tool call's arguments are while no text of them was kept. */
+/* What a tool call's arguments are. */
 enum tool_args {
-    ARGS_TEXT,   /* a text that should be JSON: none is not */
+    ARGS_TEXT,   /* a text that should be JSON, or none */
     ARGS_VALUES, /* values inside the body's own JSON: valid as they stand */
     ARGS_FREE,   /* free text: nothing to be checked */
 };

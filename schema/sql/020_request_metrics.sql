@@ -335,7 +335,7 @@ FROM (
       WHEN cached_tokens IS NULL AND COALESCE(zeros_left_out, 0) = 1 THEN 'miss_inferred'
       ELSE 'unreported' END AS cache_class,
     CASE WHEN itl_absent IS NULL AND series_tokens > 0 THEN 1.0 * series_span_ns / series_tokens END AS tpot_ns,
-    CASE WHEN COALESCE(choices, 1) = 1 AND COALESCE(length_finishes, finish_reason = 'length') = 1 AND output_tokens - 1 - accepted > 0
+    CASE WHEN COALESCE(choices, finished_choices, 1) = 1 AND COALESCE(finished_choices, 1) = 1 AND COALESCE(length_finishes, finish_reason = 'length') = 1 AND output_tokens - 1 - accepted > 0
       THEN output_tokens - 1 - accepted END AS steps_derived
   FROM (
     SELECT *,
